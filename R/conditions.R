@@ -1,0 +1,32 @@
+# The only file that raises errors. Codes are the core's; an error of R's own
+# checks has the code of its kind.
+
+stop_warrant <- function(message, kind, code = kind, ..., call = caller_env()) {
+  rlang::abort(
+    message,
+    class = unique(c(
+      paste0("warrant_error_", code), paste0("warrant_error_", kind), "warrant_error"
+    )),
+    ...,
+    call = call
+  )
+}
+
+# Hands on a value of the core, or raises the error it recorded.
+unwrap_core <- function(x, call = caller_env()) {
+  if (inherits(x, "warrant_fault")) raise_fault(x, call)
+  x
+}
+
+raise_fault <- function(fault, call) {
+  facts <- if (identical(fault$facts, "{}")) list() else unwrap_core(rs_from_json(fault$facts))
+  args <- list(
+    message = upper_first(fault$message), kind = fault$kind, code = fault$code,
+    call = call
+  )
+  do.call(stop_warrant, c(args, facts[setdiff(names(facts), c("", names(args)))]))
+}
+
+upper_first <- function(x) {
+  paste0(toupper(substr(x, 1, 1)), substr(x, 2, nchar(x)), if (!grepl("[.?!]$", x)) ".")
+}

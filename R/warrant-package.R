@@ -1,0 +1,20 @@
+#' Govern tools, bound agents, evaluate exactly
+#'
+#' Gives the tools of an agent to a research script without giving up control or
+#' evidence: see [agent_tool()] to begin.
+#'
+#' @keywords internal
+#' @useDynLib warrant, .registration = TRUE
+#' @importFrom rlang arg_match caller_env check_dots_empty
+#' @importFrom tibble tibble
+"_PACKAGE"
+
+# The one environment for what changes during a session.
+the <- new.env(parent = emptyenv())
+the$clock <- NULL
+
+# Wall clock, in seconds since 1970: the only clock of the R side, so that tests
+# can stop it.
+now <- function() {
+  if (is.null(the$clock)) as.numeric(Sys.time()) else the$clock()
+}

@@ -1,0 +1,11 @@
+//! The core of `warrant`: everything that must be exactly right.
+//!
+//! The crate promises that it knows no R, no clock, no randomness, no file, no
+//! thread and no network. Time, identifiers and nonces are arguments; what it
+//! wants done it returns as a value. The same inputs give the same bytes on
+//! every machine.
+#![forbid(unsafe_code)]
+
+pub mod canon;
+pub mod digest;
+pub mod error;
