@@ -3,6 +3,7 @@
 use crate::canon;
 use crate::error::{Fault, Kind};
 use hmac::{Hmac, KeyInit, Mac};
+use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
@@ -70,6 +71,28 @@ impl FromStr for Digest {
     }
 }
 
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.to_hex())
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Hex;
+        impl de::Visitor<'_> for Hex {
+            type Value = Digest;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("64 lowercase hex digits")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Digest, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_str(Hex)
+    }
+}
+
 /// Lowercase hex of some bytes.
 pub fn hex(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() * 2);
@@ -82,14 +105,18 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// The bytes of lowercase hex, or nothing where it is not that.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
-    let nibble = |c: u8| HEX.iter().position(|h| *h == c);
+    let nibble = |c: u8| match c {
+        b'0'..=b'9' => Some(c - b'0'),
+        b'a'..=b'f' => Some(c - b'a' + 10),
+        _ => None,
+    };
     let bytes = text.as_bytes();
     if !bytes.len().is_multiple_of(2) {
         return None;
     }
     bytes
         .chunks_exact(2)
-        .map(|pair| Some((nibble(pair[0])? << 4 | nibble(pair[1])?) as u8))
+        .map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?))
         .collect()
 }
 

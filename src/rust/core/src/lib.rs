@@ -9,3 +9,7 @@
 pub mod canon;
 pub mod digest;
 pub mod error;
+pub mod event;
+pub mod limits;
+pub mod outcome;
+pub mod policy;
