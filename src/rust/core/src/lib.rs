@@ -13,3 +13,4 @@ pub mod event;
 pub mod limits;
 pub mod outcome;
 pub mod policy;
+pub mod schema;
