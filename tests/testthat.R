@@ -1,0 +1,4 @@
+library(testthat)
+library(warrant)
+
+test_check("warrant")

@@ -1,0 +1,21 @@
+# Runs tests/testthat against the installed package, and writes how many tests
+# passed, failed and were skipped to the file that it is given.
+args <- commandArgs(TRUE)
+if (!nzchar(system.file(package = "testthat"))) {
+  cat("testthat is not installed.\n")
+  writeLines("0 1 0", args[1])
+  quit(status = 1)
+}
+Sys.setenv(NOT_CRAN = "true", TESTTHAT_PARALLEL = "false")
+results <- testthat::test_dir(
+  "tests/testthat", package = "warrant", load_package = "installed",
+  reporter = testthat::CheckReporter, stop_on_failure = FALSE, stop_on_warning = FALSE
+)
+tests <- as.data.frame(results)
+failed <- tests$failed > 0 | tests$error
+skipped <- !failed & tests$skipped
+counts <- c(sum(!failed & !skipped), sum(failed), sum(skipped))
+cat("slowest:\n")
+print(utils::head(tests[order(-tests$real), c("file", "test", "real")], 5), row.names = FALSE)
+writeLines(paste(counts, collapse = " "), args[1])
+quit(status = as.integer(counts[2] > 0))
