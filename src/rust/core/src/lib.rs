@@ -10,6 +10,7 @@ pub mod canon;
 pub mod digest;
 pub mod error;
 pub mod event;
+pub mod journal;
 pub mod limits;
 pub mod outcome;
 pub mod policy;
