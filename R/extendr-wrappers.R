@@ -8,4 +8,14 @@ NULL
 
 rs_version <- function() .Call(wrap__rs_version)
 
+rs_watch_arm <- function(timeout_s) .Call(wrap__rs_watch_arm, timeout_s)
+
+rs_watch_stop <- function(id, interrupt) .Call(wrap__rs_watch_stop, id, interrupt)
+
+rs_watch_disarm <- function(id) .Call(wrap__rs_watch_disarm, id)
+
+rs_watch_enforced <- function() .Call(wrap__rs_watch_enforced)
+
+rs_monotonic <- function() .Call(wrap__rs_monotonic)
+
 # nolint end

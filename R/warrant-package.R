@@ -12,6 +12,7 @@
 # The one environment for what changes during a session.
 the <- new.env(parent = emptyenv())
 the$clock <- NULL
+the$watching <- 0L
 
 # Wall clock, in seconds since 1970: the only clock of the R side, so that tests
 # can stop it.

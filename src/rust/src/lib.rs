@@ -2,11 +2,14 @@
 //! values or error records. Rust never calls R.
 
 mod fault;
+mod interrupts;
 mod version;
+mod watchdog;
 
 use extendr_api::prelude::*;
 
 extendr_module! {
     mod warrant;
     use version;
+    use watchdog;
 }
