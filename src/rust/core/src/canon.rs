@@ -80,31 +80,33 @@ pub fn write(value: &Value, out: &mut Vec<u8>) {
 
 /// Appends a string as RFC 8785 section 3.2.2.2 spells it.
 pub fn write_string(s: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
+    string_pieces(s, |piece| out.extend_from_slice(piece));
+}
+
+/// Hands out the canonical bytes of a string, piece by piece.
+pub(crate) fn string_pieces(s: &str, mut piece: impl FnMut(&[u8])) {
+    piece(b"\"");
     let bytes = s.as_bytes();
     let mut start = 0;
     for (i, &b) in bytes.iter().enumerate() {
-        let escape: &[u8] = match b {
-            b'"' => b"\\\"",
-            b'\\' => b"\\\\",
-            0x08 => b"\\b",
-            0x09 => b"\\t",
-            0x0a => b"\\n",
-            0x0c => b"\\f",
-            0x0d => b"\\r",
-            0x00..=0x1f => b"",
-            _ => continue,
-        };
-        out.extend_from_slice(&bytes[start..i]);
-        if escape.is_empty() {
-            out.extend_from_slice(format!("\\u{b:04x}").as_bytes());
-        } else {
-            out.extend_from_slice(escape);
+        if b >= 0x20 && b != b'"' && b != b'\\' {
+            continue;
+        }
+        piece(&bytes[start..i]);
+        match b {
+            b'"' => piece(b"\\\""),
+            b'\\' => piece(b"\\\\"),
+            0x08 => piece(b"\\b"),
+            0x09 => piece(b"\\t"),
+            0x0a => piece(b"\\n"),
+            0x0c => piece(b"\\f"),
+            0x0d => piece(b"\\r"),
+            _ => piece(format!("\\u{b:04x}").as_bytes()),
         }
         start = i + 1;
     }
-    out.extend_from_slice(&bytes[start..]);
-    out.push(b'"');
+    piece(&bytes[start..]);
+    piece(b"\"");
 }
 
 /// Appends a finite double as ECMAScript's `Number::toString` spells it

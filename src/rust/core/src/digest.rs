@@ -29,6 +29,13 @@ impl Digest {
         Self::of_bytes(&canon::to_vec(value))
     }
 
+    /// SHA-256 of the canonical JSON of a text, without building it.
+    pub fn of_string(text: &str) -> Self {
+        let mut hasher = Sha256::new();
+        canon::string_pieces(text, |piece| hasher.update(piece));
+        Self(hasher.finalize().into())
+    }
+
     /// HMAC-SHA-256 of some bytes under a key.
     pub fn keyed(key: &[u8; 32], bytes: &[u8]) -> Self {
         // HMAC pads a short key with zeros to the block of the hash (RFC 2104).
@@ -157,6 +164,13 @@ mod tests {
             Digest::keyed(&key, b"Hi There").to_hex(),
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"
         );
+    }
+
+    #[test]
+    fn a_text_hashes_as_its_canonical_json() {
+        for text in ["", "plain", "q\" b\\ n\n nul\0 é\u{1f600}\u{1f}"] {
+            assert_eq!(Digest::of_string(text), Digest::of_value(&text.into()));
+        }
     }
 
     #[test]

@@ -14,4 +14,6 @@ pub mod journal;
 pub mod limits;
 pub mod outcome;
 pub mod policy;
+pub mod render;
 pub mod schema;
+pub mod tool;

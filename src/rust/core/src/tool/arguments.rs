@@ -1,0 +1,303 @@
+//! The arguments of one call: read strictly, or refused.
+
+use super::Tool;
+use crate::canon;
+use crate::digest::{hex, Digest};
+use crate::outcome::Outcome;
+use crate::schema::{guide, Violations};
+use serde_json::{json, Value};
+
+/// Arguments that passed.
+#[derive(Debug, Clone)]
+pub struct Arguments {
+    value: Value,
+    recorded: Vec<u8>,
+    digest: Digest,
+}
+
+/// Arguments that did not pass; the function is not run.
+#[derive(Debug, Clone)]
+pub struct Refused {
+    /// The text for the model.
+    pub text: String,
+    /// The canonical form, secrets hidden, where the text could be read at all.
+    pub recorded: Option<Vec<u8>>,
+}
+
+impl Arguments {
+    /// The arguments: an object.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The canonical form as it may be kept: a secret is only an HMAC of it.
+    pub fn recorded(&self) -> &[u8] {
+        &self.recorded
+    }
+
+    /// The digest of the recorded form.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+impl Tool {
+    /// Reads the arguments of a call from JSON text.
+    ///
+    /// # Errors
+    /// [`Refused`] when the text is not JSON, not an object, or breaks the schema.
+    pub fn read_arguments(&self, text: &[u8], key: &[u8; 32]) -> Result<Arguments, Refused> {
+        // A call without arguments is a call with none (as in MCP).
+        let text = if text.iter().all(u8::is_ascii_whitespace) {
+            b"{}"
+        } else {
+            text
+        };
+        match canon::parse(text) {
+            Ok(value) => self.check_arguments(value, key),
+            Err(e) => Err(Refused {
+                text: self.refusal(&e.to_string()),
+                recorded: None,
+            }),
+        }
+    }
+
+    /// Takes the arguments of a call as R handed them over, put right by the
+    /// schema where R cannot say what JSON can.
+    ///
+    /// # Errors
+    /// As [`Tool::read_arguments`].
+    pub fn take_arguments(&self, mut value: Value, key: &[u8; 32]) -> Result<Arguments, Refused> {
+        if value.as_array().is_some_and(Vec::is_empty) {
+            value = json!({});
+        }
+        let schema = self.schema.as_value();
+        guide(&mut value, Some(schema), schema);
+        self.check_arguments(value, key)
+    }
+
+    fn check_arguments(&self, value: Value, key: &[u8; 32]) -> Result<Arguments, Refused> {
+        let recorded = self.recorded_form(&value, key);
+        let problem = if value.is_object() {
+            self.problem(&value)
+        } else {
+            Some(format!("must be a JSON object, not {}", kind_of(&value)))
+        };
+        if let Some(what) = problem {
+            return Err(Refused {
+                text: self.refusal(&what),
+                recorded: Some(recorded),
+            });
+        }
+        Ok(Arguments {
+            digest: Digest::of_bytes(&recorded),
+            value,
+            recorded,
+        })
+    }
+
+    fn problem(&self, value: &Value) -> Option<String> {
+        if let Some(pointer) = nul_at(value, &mut Vec::new()) {
+            return Some(
+                Violations::one(
+                    &pointer,
+                    "type",
+                    "holds a NUL character, which R cannot".into(),
+                )
+                .to_string(),
+            );
+        }
+        if let Some(found) = self.schema.violations(value) {
+            return Some(found.to_string());
+        }
+        let (name, formal) = self.partial_match(value)?;
+        let what = format!("not a parameter; R would take it for \"{formal}\"");
+        Some(Violations::one(&canon::pointer([name]), "additionalProperties", what).to_string())
+    }
+
+    /// A name that R would match partially with a formal.
+    fn partial_match<'a>(&'a self, value: &'a Value) -> Option<(&'a str, &'a str)> {
+        let given = value.as_object()?.keys().map(String::as_str);
+        let unknown = given.filter(|name| !self.formals.iter().any(|f| f == name));
+        unknown.into_iter().find_map(|name| {
+            let formal = self.formals.iter().find(|f| f.starts_with(name))?;
+            Some((name, formal.as_str()))
+        })
+    }
+
+    /// The canonical form with each secret replaced by an HMAC under `key`, so
+    /// that nothing can be guessed from it.
+    fn recorded_form(&self, value: &Value, key: &[u8; 32]) -> Vec<u8> {
+        if self.schema.secrets().next().is_none() {
+            return canon::to_vec(value);
+        }
+        let mut masked = value.clone();
+        if let Some(map) = masked.as_object_mut() {
+            for name in self.schema.secrets() {
+                if let Some(secret) = map.get_mut(name) {
+                    *secret = mask(secret, key);
+                }
+            }
+        }
+        canon::to_vec(&masked)
+    }
+
+    fn refusal(&self, what: &str) -> String {
+        let word = Outcome::InvalidArguments.first_word();
+        format!("{word} {what}. The tool \"{}\" was not run.", self.name)
+    }
+}
+
+/// What stands for a secret in a record.
+pub fn mask(secret: &Value, key: &[u8; 32]) -> Value {
+    let mac = Digest::keyed(key, &canon::to_vec(secret));
+    json!({ "secret_hmac": hex(mac.as_bytes()) })
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The pointer of the first text or key that holds a NUL.
+fn nul_at<'a>(value: &'a Value, path: &mut Vec<std::borrow::Cow<'a, str>>) -> Option<String> {
+    let here = |path: &[std::borrow::Cow<'a, str>]| {
+        canon::pointer(path.iter().map(|part| part.as_ref())).replace('\0', "\u{fffd}")
+    };
+    match value {
+        Value::String(s) => s.contains('\0').then(|| here(path)),
+        Value::Array(items) => items.iter().enumerate().find_map(|(i, item)| {
+            path.push(i.to_string().into());
+            let found = nul_at(item, path);
+            path.pop();
+            found
+        }),
+        Value::Object(map) => map.iter().find_map(|(key, item)| {
+            path.push(key.into());
+            let found = if key.contains('\0') {
+                Some(here(path))
+            } else {
+                nul_at(item, path)
+            };
+            path.pop();
+            found
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ToolSpec;
+    use super::*;
+
+    const KEY: [u8; 32] = [7; 32];
+
+    fn tool(parameters: Value, formals: &[&str], dots: bool) -> Tool {
+        Tool::new(ToolSpec {
+            name: "t".into(),
+            description: "d".into(),
+            parameters,
+            formals: formals.iter().map(|s| (*s).to_owned()).collect(),
+            dots,
+            ..ToolSpec::default()
+        })
+        .expect("good")
+    }
+
+    fn refusal(tool: &Tool, text: &str) -> String {
+        let text = tool
+            .read_arguments(text.as_bytes(), &KEY)
+            .expect_err(text)
+            .text;
+        assert!(text.starts_with("INVALID ARGUMENTS: "), "{text}");
+        text
+    }
+
+    #[test]
+    fn broken_text_is_refused_and_never_repaired() {
+        let t = tool(json!({"x": {"type": "number"}}), &["x"], false);
+        for text in [
+            r#"{"x":1"#,
+            r#"{"x":01}"#,
+            r#"{"x":NaN}"#,
+            r#"{"x":1e400}"#,
+            r#"{"x":1,"x":2}"#,
+            "null",
+            "[1]",
+            "\"s\"",
+            "3",
+            "true",
+            r#"{"":5}"#,
+            r#"{"...":1}"#,
+            r#"{"if":1}"#,
+            "{}",
+            r#"{"x":"5"}"#,
+        ] {
+            refusal(&t, text);
+        }
+        assert!(t.read_arguments(br#"{"x":1}"#, &KEY).is_ok());
+        assert!(tool(Value::Null, &[], false)
+            .read_arguments(b"", &KEY)
+            .is_ok());
+    }
+
+    #[test]
+    fn nul_is_refused_with_its_place() {
+        let t = tool(json!({"x": {}}), &["x"], false);
+        let text = refusal(&t, "{\"x\":[\"a\",{\"k\":\"\\u0000b\"}]}");
+        assert!(text.contains("/x/1/k"), "{text}");
+    }
+
+    #[test]
+    fn names_are_exact() {
+        let t = tool(
+            json!({"type": "object", "properties": {"colour": {}}, "additionalProperties": {}}),
+            &["colour"],
+            true,
+        );
+        assert!(refusal(&t, r#"{"col":"red"}"#).contains("colour"));
+        assert!(t.read_arguments(br#"{"size":1}"#, &KEY).is_ok());
+    }
+
+    #[test]
+    fn equal_arguments_have_equal_digests() {
+        let t = tool(json!({"a": {}, "b": {}}), &["a", "b"], false);
+        let digest = |text: &str| {
+            t.read_arguments(text.as_bytes(), &KEY)
+                .expect(text)
+                .digest()
+        };
+        assert_eq!(
+            digest(r#"{"a":1,"b":2}"#),
+            digest(r#"{ "b":2.0, "a":1e0 }"#)
+        );
+        assert_ne!(digest(r#"{"a":1,"b":2}"#), digest(r#"{"a":1,"b":"2"}"#));
+    }
+
+    #[test]
+    fn a_secret_is_kept_as_a_keyed_digest_only() {
+        let t = tool(
+            json!({"k": {"type": "string", "secret": true, "minLength": 3}}),
+            &["k"],
+            false,
+        );
+        let kept = |text: &str, key: &[u8; 32]| {
+            let a = t.read_arguments(text.as_bytes(), key).expect(text);
+            String::from_utf8(a.recorded().to_vec()).expect("text")
+        };
+        let one = kept(r#"{"k":"hush"}"#, &KEY);
+        assert!(!one.contains("hush") && one.contains("secret_hmac"));
+        assert_eq!(one, kept(r#"{"k":"hush"}"#, &KEY));
+        assert_ne!(one, kept(r#"{"k":"hush"}"#, &[8; 32]));
+        let refused = t.read_arguments(br#"{"k":"zq"}"#, &KEY).expect_err("short");
+        assert!(!refused.text.contains("zq"));
+        assert!(!String::from_utf8_lossy(&refused.recorded.expect("was read")).contains("zq"));
+    }
+}
