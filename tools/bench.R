@@ -11,6 +11,7 @@
 #   bench_median(expr, n = 200, setup = NULL)   median seconds of one evaluation
 #   bench_time(expr)                            seconds of one evaluation
 #   bench_memory(expr)                          bytes that R holds more afterwards
+#   bench_rss()                                 bytes the process holds now (Linux; else NA)
 #   bench_scratch()                             a folder that is removed in the end
 
 bench_units_of_rates <- function(unit) grepl("/s$", unit)
@@ -94,6 +95,12 @@ bench_memory <- function(expr) {
   before <- sum(gc(full = TRUE)[, 1] * c(56, 8))
   eval(expr, where)
   sum(gc(full = TRUE)[, 1] * c(56, 8)) - before
+}
+
+bench_rss <- function() {
+  if (!file.exists("/proc/self/statm")) return(NA_real_)
+  gc(full = TRUE)
+  4096 * as.numeric(strsplit(readLines("/proc/self/statm"), " ")[[1]][2])
 }
 
 bench_scratch <- function() {

@@ -55,17 +55,31 @@ else
   skip clippy "it is not installed"
 fi
 
-say "cargo-test: the tests of the Rust crates"
-in_rust cargo test -q --locked --no-fail-fast -p warrant-core >"$LOGS/cargo-test.log" 2>&1
-status=$?
-sums=`sed -n 's/^test result: [a-zA-Z]*\. \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored.*/\1 \2 \3/p' "$LOGS/cargo-test.log" |
-  awk '{p += $1; f += $2; s += $3} END {print p + 0, f + 0, s + 0}'`
-set -- $sums
-# a crate that does not compile, or a test that ends the process, has no line
-if [ $status -ne 0 ] && [ "$2" -eq 0 ]; then set -- "$1" 1 "$3"; fi
-count "$1" "$2" "$3"
-say "cargo-test: passed $1, failed $2, skipped $3"
-[ "$2" -eq 0 ] || failed cargo-test "Tests of the Rust crates failed."
+# tests_of CRATE SENTENCE OPTION...
+tests_of() {
+  name="test-$1"; say "$name: $2"
+  crate="$1"; shift 2
+  in_rust cargo test -q --locked --no-fail-fast -p "$crate" "$@" >"$LOGS/$name.log" 2>&1
+  status=$?
+  sums=`sed -n 's/^test result: [a-zA-Z]*\. \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored.*/\1 \2 \3/p' "$LOGS/$name.log" |
+    awk '{p += $1; f += $2; s += $3} END {print p + 0, f + 0, s + 0}'`
+  set -- $sums
+  # a crate that does not compile, or a test that ends the process, has no line
+  if [ $status -ne 0 ] && [ "$2" -eq 0 ]; then set -- "$1" 1 "$3"; fi
+  count "$1" "$2" "$3"
+  say "$name: passed $1, failed $2, skipped $3"
+  [ "$2" -eq 0 ] || failed "$name" "Tests of the Rust crate '$crate' failed."
+}
+tests_of warrant-core "the core"
+# the bindings are linked with R's library, which not every R has
+R_SO="`R RHOME 2>/dev/null`/lib"
+if [ -n "`R CMD config --ldflags 2>/dev/null`" ]; then
+  LD_LIBRARY_PATH="$R_SO${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+  export LD_LIBRARY_PATH
+  tests_of warrant "the bindings" --lib
+else
+  skip test-warrant "R was built without a shared library"
+fi
 
 core_docs() {
   RUSTDOCFLAGS="-D warnings" in_rust cargo doc -q --locked -p warrant-core --no-deps || return 1
