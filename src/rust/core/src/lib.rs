@@ -17,3 +17,4 @@ pub mod policy;
 pub mod render;
 pub mod schema;
 pub mod tool;
+pub mod run;

@@ -95,3 +95,21 @@ pub struct ToolFacts {
     /// How long a request for approval stays open, in milliseconds; null: for ever.
     pub ttl_ms: Option<u64>,
 }
+
+impl Policy {
+    /// Digest of its canonical JSON.
+    pub fn digest(&self) -> Digest {
+        // Members are declared in canonical order, numbers are integers.
+        Digest::of_bytes(&serde_json::to_vec(self).unwrap_or_default())
+    }
+
+    /// Scopes the tool needs and the policy does not grant.
+    pub fn missing_scopes<'a>(&self, facts: &'a ToolFacts) -> Vec<&'a str> {
+        facts
+            .scopes
+            .iter()
+            .filter(|s| self.granted_scopes.binary_search(s).is_err())
+            .map(String::as_str)
+            .collect()
+    }
+}
