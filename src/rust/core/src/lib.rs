@@ -18,3 +18,4 @@ pub mod render;
 pub mod schema;
 pub mod tool;
 pub mod run;
+pub mod schema;
