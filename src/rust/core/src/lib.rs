@@ -17,5 +17,4 @@ pub mod policy;
 pub mod render;
 pub mod run;
 pub mod schema;
-pub mod schema;
 pub mod tool;
