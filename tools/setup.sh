@@ -94,6 +94,12 @@ absent() {
   Rscript -e 'p <- commandArgs(TRUE); cat(p[!nzchar(vapply(p, function(x) system.file(package = x), ""))])' "$@" 2>/dev/null
 }
 want=`absent $NEEDED $WISHED`
+# what could not be had a short while ago is not asked for again
+absence="$CACHE/absent-$WHAT"
+if [ -n "$want" ] && [ -n "`find "$absence" -mmin -1440 2>/dev/null`" ] && [ "$want" = "`cat "$absence"`" ]; then
+  say "setup: not to be had here a short while ago: $want (remove $absence to ask again)"
+  want=""
+fi
 if [ -n "$want" ] && [ -n "$APT" ]; then
   debs=""
   for p in $want; do debs="$debs r-cran-`echo "$p" | tr '[:upper:]' '[:lower:]'`"; done
@@ -120,6 +126,7 @@ for p in $want; do
     *) say "setup: the R package '$p' cannot be had here; what uses it is skipped" ;;
   esac
 done
+[ -z "$want" ] || printf '%s' "$want" > "$absence"
 
 # ---- programs that R CMD check uses ----------------------------------------------
 debs=""

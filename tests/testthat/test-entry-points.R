@@ -15,6 +15,14 @@ test_that("every registered routine has its wrapper, with as many arguments", {
   expect_setequal(names(wrapped), names(registered))
 })
 
+test_that("the wrappers are those that the library would write", {
+  root <- source_root("tools")
+  code <- parse(file.path(root, "tools", "document.R"), keep.source = FALSE)
+  made <- new.env()
+  for (line in code) if (identical(line[[1]], quote(`<-`))) eval(line, made)
+  expect_equal(readLines(file.path(root, "R", "extendr-wrappers.R")), made$wrappers("warrant"))
+})
+
 test_that("garbage never takes the session down", {
   skip_on_cran()
   done <- run_in_process(timeout = 300, quote({
