@@ -1,9 +1,22 @@
-//! A run as a fold over its events.
+//! A run: a fold over its events ([`State`]) and the machine that decides which
+//! event comes next ([`Machine`]). Neither performs anything: the machine answers
+//! with the next [`Effect`], and is fed what came of it.
 
+mod effect;
+mod gate;
+mod log;
+mod machine;
 mod meaning;
+mod resume;
+mod setup;
 mod state;
 mod step;
+mod text;
 
+pub use effect::{Call, Clock, Decided, Effect, Ended, Failure, Given, Output, Proposal, Verdict};
+pub use log::{By, Log};
+pub use machine::{Acceptance, Machine};
 pub use meaning::Meaning;
+pub use setup::{Effects, Error, GrantRule, Presence, RunTool, Setup};
 pub use state::{Charter, State};
 pub use step::{Action, Closed, Ending, Progress, Request, Step};

@@ -213,6 +213,11 @@ impl State {
         self.closed.take()
     }
 
+    /// Takes note that working time has passed, though nothing is recorded yet.
+    pub fn advance_to(&mut self, active_ms: u64) {
+        self.used.active_ms = self.used.active_ms.max(active_ms);
+    }
+
     pub(super) fn phase(&self) -> &Phase {
         &self.phase
     }

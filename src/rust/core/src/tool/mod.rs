@@ -68,6 +68,11 @@ impl Tool {
         self.approval.required
     }
 
+    /// Its own question to the person who decides.
+    pub fn prompt(&self) -> Option<&str> {
+        self.approval.prompt.as_deref()
+    }
+
     /// How long a request for approval stays open, in milliseconds.
     pub fn ttl_ms(&self) -> Option<u64> {
         self.approval.ttl_s.map(millis)

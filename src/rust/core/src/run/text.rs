@@ -1,0 +1,153 @@
+//! The texts a planner is shown instead of a result. Each begins with the fixed
+//! word of its outcome.
+
+use crate::limits::Limit;
+use crate::outcome::Outcome;
+use crate::policy::{Policy, ToolFacts};
+
+fn with_word(outcome: Outcome, text: &str) -> String {
+    format!("{} {text}", outcome.first_word())
+}
+
+pub(super) fn unknown_tool<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let mut near: Vec<(usize, &str)> = known.map(|k| (distance(name, k), k)).collect();
+    near.sort();
+    let all = near.len();
+    let close: Vec<String> = near.iter().take(5).map(|(_, k)| format!("`{k}`")).collect();
+    let offer = match all {
+        0 => "There are no tools.".to_owned(),
+        1..=5 => format!("There are: {}.", close.join(", ")),
+        _ => format!("The nearest names are {}.", close.join(", ")),
+    };
+    let name: String = name.chars().take(60).collect();
+    with_word(
+        Outcome::UnknownTool,
+        &format!("there is no tool `{name}`. {offer}"),
+    )
+}
+
+pub(super) fn effect_denied(facts: &ToolFacts) -> String {
+    with_word(
+        Outcome::EffectDenied,
+        &format!(
+            "the policy of this run does not allow side effects of kind `{}`, which `{}` has. It did not run.",
+            facts.side_effects.word(),
+            facts.name
+        ),
+    )
+}
+
+pub(super) fn scope_denied(facts: &ToolFacts, policy: &Policy) -> String {
+    let missing = policy.missing_scopes(facts).join("`, `");
+    with_word(
+        Outcome::ScopeDenied,
+        &format!(
+            "`{}` needs the scope `{missing}`, which this run is not granted. It did not run.",
+            facts.name
+        ),
+    )
+}
+
+pub(super) fn tool_exhausted(facts: &ToolFacts) -> String {
+    with_word(
+        Outcome::ToolExhausted,
+        &format!(
+            "`{}` may be called {} times and was. It did not run.",
+            facts.name,
+            facts.max_calls.unwrap_or(0)
+        ),
+    )
+}
+
+pub(super) fn limit_reached(limit: Limit, tool: &str) -> String {
+    with_word(
+        Outcome::LimitReached,
+        &format!(
+            "the limit `{}` of this run leaves no room for a call of `{tool}`. It did not run, and the run ends.",
+            limit.word()
+        ),
+    )
+}
+
+pub(super) fn superseded() -> String {
+    with_word(
+        Outcome::ApprovalDenied,
+        "a person changed this very request earlier in this run, and what they put in its place ran. The original must not run.",
+    )
+}
+
+pub(super) fn rejected(reason: Option<&str>) -> String {
+    let reason = reason.map_or(String::new(), |r| format!(": {}", clip(r, 500)));
+    with_word(
+        Outcome::ApprovalDenied,
+        &format!("a person said no{reason}. It did not run."),
+    )
+}
+
+pub(super) fn expired() -> String {
+    with_word(
+        Outcome::ApprovalExpired,
+        "nobody decided in time. It did not run, and will not.",
+    )
+}
+
+pub(super) fn stale(what: &str) -> String {
+    with_word(
+        Outcome::ApprovalStale,
+        &format!(
+            "{what} changed after the request. It did not run; ask again if it is still needed."
+        ),
+    )
+}
+
+pub(super) fn interrupted(why: &str) -> String {
+    with_word(Outcome::Interrupted, why)
+}
+
+fn clip(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(most).collect();
+    cut.push_str(" ...");
+    cut
+}
+
+/// Levenshtein distance of the first 64 characters, without regard to case.
+fn distance(a: &str, b: &str) -> usize {
+    let a: Vec<char> = a.to_lowercase().chars().take(64).collect();
+    let b: Vec<char> = b.to_lowercase().chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut corner = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = corner + usize::from(x != y);
+            corner = row[j + 1];
+            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_names_come_first() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        let text = unknown_tool("serch", ["read", "search", "write"].into_iter());
+        assert!(text.starts_with("ERROR: there is no tool `serch`. There are: `search`"));
+        let none = unknown_tool("x", std::iter::empty());
+        assert!(none.ends_with("There are no tools."));
+    }
+
+    #[test]
+    fn a_long_reason_is_cut_at_a_character() {
+        let text = rejected(Some(&"é".repeat(900)));
+        assert!(text.starts_with("DENIED: a person said no: é"));
+        assert!(text.chars().count() < 600);
+    }
+}
