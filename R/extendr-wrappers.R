@@ -6,6 +6,28 @@
 #' @useDynLib warrant, .registration = TRUE
 NULL
 
+rs_has_line <- function(paths) .Call(wrap__rs_has_line, paths)
+
+rs_run_lock <- function(base) .Call(wrap__rs_run_lock, base)
+
+rs_run_held <- function(base, id) .Call(wrap__rs_run_held, base, id)
+
+rs_run_unlock <- function(id) .Call(wrap__rs_run_unlock, id)
+
+rs_store_append <- function(base, token, lines, expect_head, addresses, texts, sync) .Call(wrap__rs_store_append, base, token, lines, expect_head, addresses, texts, sync)
+
+rs_store_read <- function(base) .Call(wrap__rs_store_read, base)
+
+rs_content_get <- function(base, addresses) .Call(wrap__rs_content_get, base, addresses)
+
+rs_content_all <- function(base) .Call(wrap__rs_content_all, base)
+
+rs_audit_append <- function(path, lines, at, sync) .Call(wrap__rs_audit_append, path, lines, at, sync)
+
+rs_audit_complete <- function(path, run, lines, head, at, sync) .Call(wrap__rs_audit_complete, path, run, lines, head, at, sync)
+
+rs_audit_has_run <- function(path, run) .Call(wrap__rs_audit_has_run, path, run)
+
 rs_version <- function() .Call(wrap__rs_version)
 
 rs_watch_arm <- function(timeout_s) .Call(wrap__rs_watch_arm, timeout_s)

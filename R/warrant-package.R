@@ -5,7 +5,7 @@
 #'
 #' @keywords internal
 #' @useDynLib warrant, .registration = TRUE
-#' @importFrom rlang arg_match caller_env check_dots_empty
+#' @importFrom rlang %||% arg_match caller_env check_dots_empty
 #' @importFrom tibble tibble
 "_PACKAGE"
 

@@ -15,6 +15,11 @@ pub(crate) fn guard<T: Into<Robj>>(body: impl FnOnce() -> Result<T, Box<dyn Faul
     }
 }
 
+/// An error of any family.
+pub(crate) fn boxed(error: impl Fault + 'static) -> Box<dyn Fault> {
+    Box::new(error)
+}
+
 const PANICKED: &str = "internal error: the Rust core panicked; please report it";
 
 fn of_fault(fault: &dyn Fault) -> Robj {

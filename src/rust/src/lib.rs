@@ -2,7 +2,11 @@
 //! values or error records. Rust never calls R.
 
 mod fault;
+mod files;
 mod interrupts;
+mod owner;
+mod store;
+mod trail;
 mod version;
 mod watchdog;
 
@@ -10,6 +14,10 @@ use extendr_api::prelude::*;
 
 extendr_module! {
     mod warrant;
+    use files;
+    use owner;
+    use store;
+    use trail;
     use version;
     use watchdog;
 }
