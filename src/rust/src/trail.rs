@@ -65,7 +65,8 @@ impl Fault for Error {
 /// A locked audit file, and the chain of its own lines.
 struct Trail {
     file: Lines,
-    chain: Chain,
+    /// Looked for when a line of the file's own is to be written.
+    chain: Option<Chain>,
     /// The digest and event of the last line, where it is a record.
     last: Option<(Digest, String)>,
     out: String,
@@ -79,13 +80,9 @@ impl Trail {
         let last = file.last_line().map_err(boxed)?;
         let last = last.as_deref().and_then(Line::read);
         let last = last.and_then(|l| Some((l.digest.parse().ok()?, l.event.to_owned())));
-        let chain = match own_chain(&file).map_err(boxed)? {
-            Some(chain) => chain,
-            None => Chain::start(random_id()?),
-        };
         let mut trail = Self {
             file,
-            chain,
+            chain: None,
             last,
             out: String::new(),
             at,
@@ -106,10 +103,8 @@ impl Trail {
             })?;
             let after_end = self.last.as_ref().is_some_and(|(_, e)| e == FINISHED);
             let after_link = self.last.as_ref().is_some_and(|(_, e)| e == LINK);
-            if after_end
-                || (line.event == RUN_STARTED && !after_link)
-                || self.chain.head().is_none()
-            {
+            let begins = line.event == RUN_STARTED && !after_link;
+            if after_end || begins || (self.file.len() == 0 && self.out.is_empty()) {
                 self.link()?;
             }
             self.out.push_str(text);
@@ -135,14 +130,14 @@ impl Trail {
     fn link(&mut self) -> Result<(), Boxed> {
         let after = self.last.as_ref().map(|(digest, _)| digest.to_hex());
         let mut data = json!({ "after": after });
-        if self.chain.head().is_none() {
+        if self.chain()?.head().is_none() {
             data["schema"] = SCHEMA.into();
         }
         self.own(LINK, &data)
     }
 
     fn recovered(&mut self, torn: &Torn) -> Result<(), Boxed> {
-        if self.chain.head().is_none() {
+        if self.chain()?.head().is_none() {
             self.link()?;
         }
         let data = json!({
@@ -151,11 +146,23 @@ impl Trail {
         self.own(RECOVERED, &data)
     }
 
+    fn chain(&mut self) -> Result<&mut Chain, Boxed> {
+        let chain = match self.chain.take() {
+            Some(chain) => chain,
+            None => match own_chain(&self.file).map_err(boxed)? {
+                Some(chain) => chain,
+                None => Chain::start(random_id()?),
+            },
+        };
+        Ok(self.chain.insert(chain))
+    }
+
     fn own(&mut self, event: &str, data: &Value) -> Result<(), Boxed> {
         let data = warrant_core::canon::to_vec(data);
+        let at = self.at;
         let record = self
-            .chain
-            .append_data(event, &data, self.at, 0)
+            .chain()?
+            .append_data(event, &data, at, 0)
             .map_err(boxed)?;
         self.last = Some((record.digest(), event.to_owned()));
         self.out.push_str(record.line());
