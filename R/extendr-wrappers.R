@@ -40,4 +40,30 @@ rs_watch_enforced <- function() .Call(wrap__rs_watch_enforced)
 
 rs_monotonic <- function() .Call(wrap__rs_monotonic)
 
+rs_worker_start <- function(program, args, names, values) .Call(wrap__rs_worker_start, program, args, names, values)
+
+rs_worker_order <- function(id, order) .Call(wrap__rs_worker_order, id, order)
+
+rs_worker_ready <- function(id, millis) .Call(wrap__rs_worker_ready, id, millis)
+
+rs_worker_request <- function(id, request, timeout_s, max_output) .Call(wrap__rs_worker_request, id, request, timeout_s, max_output)
+
+rs_worker_wait <- function(id, millis) .Call(wrap__rs_worker_wait, id, millis)
+
+rs_worker_kill <- function(id) .Call(wrap__rs_worker_kill, id)
+
+rs_bundle_key <- function(bytes) .Call(wrap__rs_bundle_key, bytes)
+
+rs_worker_close <- function(id) .Call(wrap__rs_worker_close, id)
+
+rs_template_begin <- function() .Call(wrap__rs_template_begin)
+
+rs_template_next <- function() .Call(wrap__rs_template_next)
+
+rs_template_fork <- function(note) .Call(wrap__rs_template_fork, note)
+
+rs_child_request <- function() .Call(wrap__rs_child_request)
+
+rs_child_reply <- function(reply) .Call(wrap__rs_child_reply, reply)
+
 # nolint end

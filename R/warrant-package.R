@@ -13,9 +13,14 @@
 the <- new.env(parent = emptyenv())
 the$clock <- NULL
 the$watching <- 0L
+the$workers <- list()
 
 # Wall clock, in seconds since 1970: the only clock of the R side, so that tests
 # can stop it.
 now <- function() {
   if (is.null(the$clock)) as.numeric(Sys.time()) else the$clock()
+}
+
+.onUnload <- function(libpath) {
+  close_workers()
 }

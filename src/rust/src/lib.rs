@@ -1,6 +1,8 @@
 //! Bindings of `warrant-core` for R: convert values, call the core, hand back
 //! values or error records. Rust never calls R.
 
+#[cfg(unix)]
+mod channel;
 mod fault;
 mod files;
 mod interrupts;
@@ -9,6 +11,10 @@ mod store;
 mod trail;
 mod version;
 mod watchdog;
+#[cfg(unix)]
+mod worker;
+#[cfg(unix)]
+mod worker_template;
 
 use extendr_api::prelude::*;
 
@@ -20,4 +26,6 @@ extendr_module! {
     use trail;
     use version;
     use watchdog;
+    use worker;
+    use worker_template;
 }
