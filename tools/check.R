@@ -1,20 +1,32 @@
-# Reads the log of R CMD check. Fails on an error, a warning, or a note whose
-# first line is not listed in cran-comments.md.
+# Reads the log of R CMD check. Fails on an error, a warning, or a note with a
+# line that is not listed in cran-comments.md.
 args <- commandArgs(TRUE)
 log <- readLines(args[1], warn = FALSE)
 starts <- grep("^\\* ", log)
 blocks <- split(log, cumsum(seq_along(log) %in% starts))
-is <- function(word) vapply(blocks, function(x) any(grepl(paste0("\\.\\.\\. (\\[[^]]*\\] ?)?", word, "$"), x)), NA)
+is <- function(word) {
+  # the word ends the line of its check, or has a line of its own below it
+  line <- paste0("(\\.\\.\\. ?(\\[[^]]*\\] ?)?|^ *)", word, "$")
+  vapply(blocks, function(x) any(grepl(line, x)), NA)
+}
 
 comments <- readLines(args[2], warn = FALSE)
 explained <- sub("^\\* note: `(.*)`.*$", "\\1", grep("^\\* note: `", comments, value = TRUE))
+# each line of a note has to be one that is explained
 known <- vapply(blocks, function(x) {
-  any(vapply(explained, function(e) any(grepl(e, x, fixed = TRUE)), NA))
+  said <- x[-1][nzchar(trimws(x[-1])) & !grepl("^ *NOTE$", x[-1])]
+  length(said) > 0 && all(vapply(said, function(line) any(startsWith(line, explained)), NA))
 }, NA)
 bad <- blocks[is("ERROR") | is("WARNING") | (is("NOTE") & !known)]
 
-done <- any(grepl("^Status: ", log)) || any(grepl("^\\* DONE", log))
-if (!done) cat("R CMD check did not come to its end.\n")
+status <- grep("^Status: ", log, value = TRUE)
+done <- length(status) == 1
+# the check's own count is the judge of this reading
+if (done && grepl("ERROR|WARNING", status) && !length(bad)) {
+  cat("R CMD check says '", status, "', and this script did not find what.\n", sep = "")
+  done <- FALSE
+}
+if (!length(status)) cat("R CMD check did not come to its end.\n")
 for (b in bad) writeLines(b)
 cat(sprintf(
   "R CMD check: %d errors, %d warnings, %d notes (%d of them explained)\n",

@@ -21,4 +21,8 @@ have pdflatex || options="--no-manual"
 mkdir -p "$CACHE/empty-home"
 rm -rf "$CACHE/build/warrant.Rcheck"
 (cd "$CACHE/build" && HOME="$CACHE/empty-home" R CMD check --as-cran $options "$package")
+# what the check's own log cuts short
+for rout in "$CACHE"/build/warrant.Rcheck/tests/*.Rout.fail; do
+  [ -f "$rout" ] && tail -n 60 "$rout"
+done
 Rscript tools/check.R "$CACHE/build/warrant.Rcheck/00check.log" cran-comments.md
