@@ -51,6 +51,16 @@ impl Digest {
         &self.0
     }
 
+    /// 64 lowercase hex digits, as bytes.
+    pub fn to_hex_bytes(&self) -> [u8; 64] {
+        let mut out = [0; 64];
+        for (pair, b) in out.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = HEX[usize::from(b >> 4)];
+            pair[1] = HEX[usize::from(b & 15)];
+        }
+        out
+    }
+
     /// 64 lowercase hex digits.
     pub fn to_hex(&self) -> String {
         hex(&self.0)

@@ -186,6 +186,8 @@ pub enum Defect {
         digest: Digest,
         /// The record before it, as it states.
         prev: Option<Digest>,
+        /// The event it states.
+        event: String,
     },
     /// Not a record.
     Unreadable {
@@ -222,7 +224,6 @@ fn members(value: &Value) -> Option<Defect> {
     count("active_ms")?;
     count("at")?;
     map.get("data")?.as_object()?;
-    text("event").filter(|w| is_event(w.as_bytes()))?;
     let prev = match map.get("prev")? {
         Value::Null => None,
         other => Some(other.as_str()?.parse().ok()?),
@@ -232,6 +233,7 @@ fn members(value: &Value) -> Option<Defect> {
         seq: count("seq")?,
         digest: text("digest")?.parse().ok()?,
         prev,
+        event: text("event").filter(|w| is_event(w.as_bytes()))?.to_owned(),
     })
 }
 

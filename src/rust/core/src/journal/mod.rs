@@ -5,13 +5,17 @@
 //! ([`format`]) and nothing else.
 
 pub mod chain;
+pub mod finding;
 pub mod format;
 pub mod record;
 mod scan;
+pub mod verify;
 
 pub use chain::Chain;
+pub use finding::{Finding, FindingKind, Head, Report, TrailState};
 pub use format::{Line, RunId};
 pub use record::Record;
+pub use verify::Verifier;
 
 use crate::error::{Fault, Kind};
 use serde_json::{Map, Value};
