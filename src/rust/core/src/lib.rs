@@ -18,3 +18,5 @@ pub mod render;
 pub mod run;
 pub mod schema;
 pub mod tool;
+pub(crate) mod scan;
+pub mod trajectory;
