@@ -7,6 +7,9 @@
 #![forbid(unsafe_code)]
 
 pub mod canon;
+pub mod case;
+pub mod criteria;
+pub mod declare;
 pub mod digest;
 pub mod error;
 pub mod event;
@@ -18,5 +21,10 @@ pub mod render;
 pub mod run;
 pub mod schema;
 pub mod tool;
+pub mod judge;
 pub(crate) mod scan;
+pub mod slice;
+pub mod suite;
+pub mod tally;
 pub mod trajectory;
+pub mod verdict;
