@@ -3,6 +3,7 @@
 
 #[cfg(unix)]
 mod channel;
+mod evaluate;
 mod fault;
 mod files;
 mod interrupts;
@@ -24,6 +25,7 @@ extendr_module! {
     use owner;
     use store;
     use trail;
+    use evaluate;
     use version;
     use watchdog;
     use worker;

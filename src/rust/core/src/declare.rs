@@ -41,6 +41,7 @@ impl Fault for Error {
     fn facts(&self) -> Map<String, Value> {
         let mut facts = Map::new();
         facts.insert("pointer".into(), self.pointer.as_str().into());
+        facts.insert("field".into(), self.pointer.as_str().into());
         facts.insert("rule".into(), self.rule.as_str().into());
         facts
     }
