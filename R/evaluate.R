@@ -149,13 +149,13 @@ align_answers <- function(suite, runs, strict, call = caller_env()) {
   records <- if (is.null(runs$file)) runs$trajectory[at] else rep(list(character()), length(ids))
   records[several] <- lapply(ids[several], \(id) unlist(runs$trajectory[runs$case_id == id]))
   list(
-    status = status, output = runs$output[at], error = runs$error[at], records = records,
+    status = status, output = as.character(runs$output)[at], error = as.character(runs$error)[at], records = records,
     latency = as.numeric(runs$latency_ms)[at], problems = problems
   )
 }
 
 stop_on_ids <- function(ids, code, rule, call) {
-  shown <- paste0("\"", utils::head(ids, 5), "\"", collapse = ", ")
+  shown <- paste0("\"", first_few(ids, 5), "\"", collapse = ", ")
   more <- length(ids) - 5
   stop_warrant(
     c(
@@ -169,7 +169,7 @@ stop_on_ids <- function(ids, code, rule, call) {
 
 judge_runs <- function(spec, suite, runs, answers, given, evidence, strict, progress, call) {
   columns <- c(case_columns_of(suite)[c("id", "expected", "metadata", "group_id")], list(
-    status = answers$status, output = as.character(answers$output), given = given$codes,
+    status = answers$status, output = answers$output, given = given$codes,
     latency = if (!is.null(runs$latency_ms)) answers$latency
   ))
   handle <- unwrap_core(rs_eval_begin(spec, columns, evidence, strict), call)
@@ -275,7 +275,8 @@ combine_evaluations <- function(...) {
 
 combine_lists <- function(lists) {
   columns <- lapply(names(lists[[1]]), \(name) unlist(lapply(lists, `[[`, name), recursive = FALSE))
-  stats::setNames(columns, names(lists[[1]]))
+  names(columns) <- names(lists[[1]])
+  columns
 }
 
 # Evidence is kept where every part has it.
@@ -324,13 +325,15 @@ check_evaluations <- function(parts, call = caller_env()) {
     stop_warrant(
       c(
         "A case must be in one part only.",
-        x = sprintf("In several: %s.", paste0("\"", utils::head(twice, 5), "\"", collapse = ", "))
+        x = sprintf("In several: %s.", paste0("\"", first_few(twice, 5), "\"", collapse = ", "))
       ),
       "suite", "case_in_several_parts", case_id = twice, call = call
     )
   }
   invisible(parts)
 }
+
+first_few <- function(x, n) x[seq_len(min(n, length(x)))]
 
 check_is_suite <- function(suite, call = caller_env()) {
   if (inherits(suite, "agent_suite")) return(invisible(suite))

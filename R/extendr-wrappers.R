@@ -28,6 +28,30 @@ rs_audit_complete <- function(path, run, lines, head, at, sync) .Call(wrap__rs_a
 
 rs_audit_has_run <- function(path, run) .Call(wrap__rs_audit_has_run, path, run)
 
+rs_eval_begin <- function(spec, columns, evidence, strict) .Call(wrap__rs_eval_begin, spec, columns, evidence, strict)
+
+rs_eval_texts <- function(handle, owner, texts) .Call(wrap__rs_eval_texts, handle, owner, texts)
+
+rs_eval_open <- function(handle, path, name) .Call(wrap__rs_eval_open, handle, path, name)
+
+rs_eval_advance <- function(handle, seconds) .Call(wrap__rs_eval_advance, handle, seconds)
+
+rs_eval_finish <- function(handle, words, reasons) .Call(wrap__rs_eval_finish, handle, words, reasons)
+
+rs_eval_merge <- function(spec, tallies) .Call(wrap__rs_eval_merge, spec, tallies)
+
+rs_suite_check <- function(spec) .Call(wrap__rs_suite_check, spec)
+
+rs_check_declaration <- function(kind, spec) .Call(wrap__rs_check_declaration, kind, spec)
+
+rs_trajectory_check <- function(text) .Call(wrap__rs_trajectory_check, text)
+
+rs_read_outputs <- function(path, name, strict) .Call(wrap__rs_read_outputs, path, name, strict)
+
+rs_verdict_codes <- function() .Call(wrap__rs_verdict_codes)
+
+rs_line_record <- function(line) .Call(wrap__rs_line_record, line)
+
 rs_version <- function() .Call(wrap__rs_version)
 
 rs_watch_arm <- function(timeout_s) .Call(wrap__rs_watch_arm, timeout_s)

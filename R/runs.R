@@ -6,6 +6,8 @@ new_agent_runs <- function(case_id, status, output = NA_character_, error = NA_c
                            trajectory = NULL, ..., file = NULL, latency_ms = NULL) {
   n <- length(case_id)
   trajectory <- if (is.null(trajectory) && is.null(file)) rep(list(character()), n) else trajectory
+  if (is.null(output)) output <- NA_character_
+  if (is.null(error)) error <- NA_character_
   if (is.character(trajectory)) trajectory <- lapply(trajectory, \(x) x[!is.na(x)])
   structure(
     list(

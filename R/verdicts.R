@@ -140,7 +140,7 @@ verdict_lines <- function(rows) {
     if (is.null(evidence)) "" else unwrap_core(rs_to_json(evidence))
   }, "")
   steps <- vapply(rows$steps, \(s) {
-    if (length(s)) sprintf(" (step %s)", paste(utils::head(s, 5), collapse = ", ")) else ""
+    if (length(s)) sprintf(" (step %s)", paste(first_few(s, 5), collapse = ", ")) else ""
   }, "")
   width <- max(nchar(rows$criterion), 0)
   cut_text(sprintf("  %-8s %-*s %s", rows$verdict, width, rows$criterion, paste0(cut_text(why, 50), steps)), 110)
