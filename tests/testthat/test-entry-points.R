@@ -30,6 +30,8 @@ test_that("garbage never takes the session down", {
     set.seed(1)
     ns <- asNamespace("warrant")
     names <- grep("^rs_", ls(ns), value = TRUE)
+    # those that make and end the processes of workers do so here, too
+    names <- grep("^rs_(template|child)_", names, value = TRUE, invert = TRUE)
     # no numbers: some entry points take the id of a process
     garbage <- list(
       NULL, NA, list(), list(list(NULL)), character(), NA_character_, "", "{\"a\":1}", "[1,2",
