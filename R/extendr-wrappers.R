@@ -78,6 +78,8 @@ rs_worker_kill <- function(id) .Call(wrap__rs_worker_kill, id)
 
 rs_bundle_key <- function(bytes) .Call(wrap__rs_bundle_key, bytes)
 
+rs_environment_mark <- function() .Call(wrap__rs_environment_mark)
+
 rs_worker_close <- function(id) .Call(wrap__rs_worker_close, id)
 
 rs_template_begin <- function() .Call(wrap__rs_template_begin)

@@ -86,13 +86,16 @@ worker_call <- function(bundle, args, timeout_s) {
 worker_bounds <- list(output = 100000L, conditions = 100L, chars = 5000L, bundles = 32L, start_s = 60)
 
 worker_request <- function(worker, bundle, args) {
-  env <- Sys.getenv()
-  changed <- if (identical(env, worker$env)) NULL else env[!(names(env) %in% names(worker$env)) | env != worker$env[names(env)]]
-  list(
-    key = bundle$key, args = args, dir = getwd(),
-    env = unclass(changed), unset = setdiff(names(worker$env), names(env)),
+  request <- list(
+    key = bundle$key, args = args, dir = getwd(), env = NULL, unset = character(),
     max_conditions = worker_bounds$conditions, max_chars = worker_bounds$chars
   )
+  if (identical(rs_environment_mark(), worker$env_mark)) return(request)
+  env <- Sys.getenv()
+  then <- worker$env
+  request$env <- unclass(env[!names(env) %in% names(then) | env != then[names(env)]])
+  request$unset <- setdiff(names(then), names(env))
+  request
 }
 
 read_end <- function(end, worker) {
@@ -174,6 +177,7 @@ start_worker <- function() {
   worker$closed <- FALSE
   worker$keys <- character()
   worker$env <- Sys.getenv()
+  worker$env_mark <- rs_environment_mark()
   worker$lib_paths <- NULL
   rs_worker_order(id, serialize(worker_code(), NULL, xdr = FALSE))
   reg.finalizer(worker, close_worker, onexit = TRUE)

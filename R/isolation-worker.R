@@ -5,7 +5,8 @@ worker_code <- function() {
   code <- new.env(parent = baseenv())
   names <- c(
     "worker_serve", "worker_obey", "worker_define", "worker_child", "worker_run", "worker_settle",
-    "worker_recorder", "worker_pack", "worker_compile", "worker_plain_condition", "cannot_travel", "travel_walk",
+    "worker_recorder", "worker_pack", "worker_compile", "worker_warm",
+    "worker_plain_condition", "cannot_travel", "travel_walk",
     "travel_is_plain", "travel_obstacle", "travel_walk_list", "travel_walk_env", "travel_is_known"
   )
   for (name in names) {
@@ -22,6 +23,7 @@ worker_serve <- function(native) {
   note <- raw()
   home <- environment(worker_serve)
   for (name in ls(home)) assign(name, worker_compile(get(name, home)), envir = home)
+  worker_warm()
   gc()
   repeat {
     if (identical(native("template_fork", note), 0L)) return(worker_child(bundles, native))
@@ -46,6 +48,25 @@ worker_obey <- function(order, bundles) {
     gc()
   }
   NULL
+}
+
+# R reads its own functions from disk at their first use: once here, and not in
+# every child.
+worker_warm <- function() {
+  request <- list(
+    args = list(x = list(a = 1, b = "x")), dir = getwd(), env = c(TMPDIR = Sys.getenv("TMPDIR")),
+    unset = character(), max_conditions = 1L, max_chars = 10L
+  )
+  for (fail in c(FALSE, TRUE)) {
+    fn <- worker_compile(function(x) {
+      warning("warm")
+      message("warm")
+      if (fail) stop("warm")
+      x
+    })
+    reply <- unserialize(worker_pack(worker_run(fn, unserialize(serialize(request, NULL, xdr = FALSE)))))
+    worker_plain_condition(reply$condition)
+  }
 }
 
 # A function sees its captures as it saw them where it was made. Functions of a

@@ -81,7 +81,7 @@ test_that("children and grandchildren die with the call, also those that left it
   expect_length(started, 3)
   expect_false(any(vapply(started, is_alive, NA)))
   # What a call that succeeds leaves behind ends too.
-  left <- call_it(function() as.integer(system("setsid sleep 60 & echo $!", intern = TRUE)))$value
+  left <- call_it(function() as.integer(system("setsid sleep 60 >/dev/null 2>&1 & echo $!", intern = TRUE)))$value
   expect_well()
   expect_false(is_alive(left))
 })

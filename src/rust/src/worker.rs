@@ -8,6 +8,7 @@ use crate::worker_template::{EXITED, READY};
 use extendr_api::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -88,6 +89,16 @@ fn rs_worker_kill(id: i32) -> Robj {
 #[extendr]
 fn rs_bundle_key(bytes: Robj) -> Robj {
     guard(|| Ok(Digest::of_bytes(bytes.as_raw_slice().unwrap_or_default()).to_hex()))
+}
+
+// A mark of the environment variables, to see at little cost whether they changed.
+#[extendr]
+fn rs_environment_mark() -> Robj {
+    guard(|| {
+        let mut hasher = DefaultHasher::new();
+        std::env::vars_os().for_each(|variable| variable.hash(&mut hasher));
+        Ok(format!("{:016x}", hasher.finish()))
+    })
 }
 
 // Ends a template and all below it.
@@ -472,5 +483,6 @@ extendr_module! {
     fn rs_worker_wait;
     fn rs_worker_kill;
     fn rs_bundle_key;
+    fn rs_environment_mark;
     fn rs_worker_close;
 }
