@@ -7,6 +7,7 @@ mod evaluate;
 mod fault;
 mod files;
 mod interrupts;
+mod journal;
 mod owner;
 mod store;
 mod trail;
@@ -22,6 +23,7 @@ use extendr_api::prelude::*;
 extendr_module! {
     mod warrant;
     use files;
+    use journal;
     use owner;
     use store;
     use trail;

@@ -5,6 +5,7 @@
 //! ([`format`]) and nothing else.
 
 pub mod chain;
+pub mod content;
 pub mod finding;
 pub mod format;
 pub mod record;
