@@ -8,6 +8,24 @@ NULL
 
 rs_has_line <- function(paths) .Call(wrap__rs_has_line, paths)
 
+rs_verify_start <- function(heads, meaning, claims) .Call(wrap__rs_verify_start, heads, meaning, claims)
+
+rs_verify_open <- function(id, path) .Call(wrap__rs_verify_open, id, path)
+
+rs_verify_read <- function(id, budget) .Call(wrap__rs_verify_read, id, budget)
+
+rs_verify_lines <- function(id, lines) .Call(wrap__rs_verify_lines, id, lines)
+
+rs_verify_finish <- function(id) .Call(wrap__rs_verify_finish, id)
+
+rs_verify_drop <- function(id) .Call(wrap__rs_verify_drop, id)
+
+rs_audit_records <- function(paths, lines) .Call(wrap__rs_audit_records, paths, lines)
+
+rs_content_addresses <- function(key, texts) .Call(wrap__rs_content_addresses, key, texts)
+
+rs_key_commitment <- function(key) .Call(wrap__rs_key_commitment, key)
+
 rs_run_lock <- function(base) .Call(wrap__rs_run_lock, base)
 
 rs_run_held <- function(base, id) .Call(wrap__rs_run_held, base, id)

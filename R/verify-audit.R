@@ -136,6 +136,12 @@ audit_source <- function(x, arg = "x", call = caller_env()) {
       x = sprintf("It is %s.", if (is.character(x)) "a missing text" else class(x)[1])
     ), kind = "input", arg = arg, call = call)
   }
+  if (length(x) > 1 && !any(startsWith(x, "{")) && all(file.exists(x))) {
+    stop_warrant(
+      sprintf("`%s` must be the path of one file: each is verified by itself.", arg),
+      kind = "input", arg = arg, call = call
+    )
+  }
   # No path begins as a record does.
   if (length(x) != 1 || startsWith(x, "{")) {
     return(list(paths = character(), lines = enc2utf8(x)))

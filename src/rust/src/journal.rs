@@ -13,7 +13,7 @@ use warrant_core::digest::{unhex, Digest};
 use warrant_core::error::{Fault, Kind};
 use warrant_core::journal::content::{Claimed, Claims};
 use warrant_core::journal::verify::{Depth, Verifier};
-use warrant_core::journal::{Finding, Line, Report};
+use warrant_core::journal::{Chain, Finding, Line, Report, RunId};
 
 /// A handle that does not outlive its session.
 #[derive(Debug, thiserror::Error)]
@@ -264,6 +264,35 @@ impl Columns {
     }
 }
 
+// Records of a run sealed over a head: the lines, and the new head.
+#[extendr]
+fn rs_seal_lines(
+    run: &str,
+    next: f64,
+    head: &str,
+    events: Vec<String>,
+    data: Vec<String>,
+    at: Vec<f64>,
+    active_ms: Vec<f64>,
+) -> Robj {
+    guard(|| {
+        let run = RunId::new(run).map_err(boxed)?;
+        let mut chain = match head {
+            "" => Chain::start(run),
+            head => Chain::resume(run, next as u64 - 1, head.parse().map_err(boxed)?, 0),
+        };
+        let mut lines = Vec::with_capacity(events.len());
+        for (i, (event, data)) in events.iter().zip(&data).enumerate() {
+            let [at, active] =
+                [&at, &active_ms].map(|x| x.get(i).or(x.first()).map_or(0, |v| *v as u64));
+            let record = chain.append_data(event, data.as_bytes(), at, active);
+            lines.push(record.map_err(boxed)?.into_line());
+        }
+        let head = chain.head().map(|d| d.to_hex()).unwrap_or_default();
+        Ok(list!(lines = lines, head = head))
+    })
+}
+
 // The addresses of some content under a key: HMAC-SHA-256 of the texts' bytes.
 #[extendr]
 fn rs_content_addresses(key: &str, texts: Vec<String>) -> Robj {
@@ -294,6 +323,7 @@ extendr_module! {
     fn rs_verify_finish;
     fn rs_verify_drop;
     fn rs_audit_records;
+    fn rs_seal_lines;
     fn rs_content_addresses;
     fn rs_key_commitment;
 }
