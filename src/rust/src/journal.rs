@@ -268,7 +268,7 @@ impl Columns {
 #[extendr]
 fn rs_seal_lines(
     run: &str,
-    next: f64,
+    seq: f64,
     head: &str,
     events: Vec<String>,
     data: Vec<String>,
@@ -279,7 +279,12 @@ fn rs_seal_lines(
         let run = RunId::new(run).map_err(boxed)?;
         let mut chain = match head {
             "" => Chain::start(run),
-            head => Chain::resume(run, next as u64 - 1, head.parse().map_err(boxed)?, 0),
+            head => Chain::resume(
+                run,
+                (seq as u64).saturating_sub(1),
+                head.parse().map_err(boxed)?,
+                0,
+            ),
         };
         let mut lines = Vec::with_capacity(events.len());
         for (i, (event, data)) in events.iter().zip(&data).enumerate() {
