@@ -71,6 +71,45 @@ rs_read_outputs <- function(path, name, strict) .Call(wrap__rs_read_outputs, pat
 rs_verdict_codes <- function() .Call(wrap__rs_verdict_codes)
 
 rs_line_record <- function(line) .Call(wrap__rs_line_record, line)
+rs_call_begin <- function(ptr, arguments, clock, approved, origin, step, round) .Call(wrap__rs_call_begin, ptr, arguments, clock, approved, origin, step, round)
+
+rs_call_decided <- function(ptr, call, decision, why) .Call(wrap__rs_call_decided, ptr, call, decision, why)
+
+rs_call_drop <- function(call) .Call(wrap__rs_call_drop, call)
+
+rs_call_finish <- function(ptr, call, how, value, error_class, warnings, messages) .Call(wrap__rs_call_finish, ptr, call, how, value, error_class, warnings, messages)
+
+rs_call_abandon <- function(ptr, call) .Call(wrap__rs_call_abandon, ptr, call)
+
+rs_hash_object <- function(x) .Call(wrap__rs_hash_object, x)
+
+rs_free_names <- function(x) .Call(wrap__rs_free_names, x)
+
+rs_native_latin1 <- function(yes) .Call(wrap__rs_native_latin1, yes)
+
+rs_to_json <- function(x) .Call(wrap__rs_to_json, x)
+
+rs_from_json <- function(text) .Call(wrap__rs_from_json, text)
+
+rs_canonical <- function(text) .Call(wrap__rs_canonical, text)
+
+rs_hash_content <- function(x) .Call(wrap__rs_hash_content, x)
+
+rs_random_id <- function() .Call(wrap__rs_random_id)
+
+rs_tool_new <- function(spec, id, calls) .Call(wrap__rs_tool_new, spec, id, calls)
+
+rs_tool_alive <- function(ptr) .Call(wrap__rs_tool_alive, ptr)
+
+rs_tool_info <- function(ptr) .Call(wrap__rs_tool_info, ptr)
+
+rs_tool_calls <- function(ptr) .Call(wrap__rs_tool_calls, ptr)
+
+rs_tool_spec <- function(ptr, code, captures, not_covered) .Call(wrap__rs_tool_spec, ptr, code, captures, not_covered)
+
+rs_origin <- function(run, agent) .Call(wrap__rs_origin, run, agent)
+
+rs_tool_log <- function(ptrs) .Call(wrap__rs_tool_log, ptrs)
 
 rs_version <- function() .Call(wrap__rs_version)
 

@@ -24,3 +24,7 @@ now <- function() {
 .onUnload <- function(libpath) {
   close_workers()
 }
+
+.onLoad <- function(libname, pkgname) {
+  rs_native_latin1(isTRUE(l10n_info()[["Latin-1"]]))
+}

@@ -1,8 +1,11 @@
 //! Bindings of `warrant-core` for R: convert values, call the core, hand back
 //! values or error records. Rust never calls R.
 
+mod call;
 #[cfg(unix)]
 mod channel;
+mod code;
+mod convert;
 mod evaluate;
 mod fault;
 mod files;
@@ -10,6 +13,7 @@ mod interrupts;
 mod journal;
 mod owner;
 mod store;
+mod tool;
 mod trail;
 mod version;
 mod watchdog;
@@ -22,12 +26,16 @@ use extendr_api::prelude::*;
 
 extendr_module! {
     mod warrant;
+    use call;
+    use code;
+    use convert;
+    use evaluate;
     use files;
     use journal;
     use owner;
     use store;
+    use tool;
     use trail;
-    use evaluate;
     use version;
     use watchdog;
     use worker;

@@ -110,6 +110,27 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
+/// SHA-256 of bytes that come piece by piece.
+#[derive(Default)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    /// Nothing hashed yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes some more bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all of them.
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
 /// Lowercase hex of some bytes.
 pub fn hex(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() * 2);

@@ -57,3 +57,9 @@ pub trait Fault: std::error::Error {
         Map::new()
     }
 }
+
+impl<E: Fault + 'static> From<E> for Box<dyn Fault> {
+    fn from(error: E) -> Self {
+        Box::new(error)
+    }
+}

@@ -120,7 +120,9 @@ pub fn guide(value: &mut Value, schema: Option<&Value>, root: &Value) {
         *value = Value::Number(integer);
     }
     let only_array = shape.array && !(shape.open || shape.object || shape.item_any());
-    if only_array && !value.is_array() && !(value.is_null() && shape.null) && !value.is_object() {
+    let whole =
+        matches!(value, Value::Array(_) | Value::Object(_)) || value.is_null() && shape.null;
+    if only_array && !whole {
         *value = Value::Array(vec![value.take()]);
     }
     let only_object = shape.object && !shape.array && !shape.open;
@@ -149,7 +151,7 @@ impl Shape {
 }
 
 /// The schema of the i-th item of an array.
-pub(crate) fn item_schema(schema: &Value, i: usize) -> Option<&Value> {
+pub fn item_schema(schema: &Value, i: usize) -> Option<&Value> {
     schema
         .get("prefixItems")
         .and_then(|p| p.get(i))
@@ -158,7 +160,7 @@ pub(crate) fn item_schema(schema: &Value, i: usize) -> Option<&Value> {
 }
 
 /// The schema of a member of an object.
-pub(crate) fn member_schema<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
+pub fn member_schema<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     schema
         .get("properties")
         .and_then(|p| p.get(name))
@@ -166,7 +168,7 @@ pub(crate) fn member_schema<'a>(schema: &'a Value, name: &str) -> Option<&'a Val
 }
 
 /// The schema behind a reference into the document, followed at most 16 times.
-pub(crate) fn resolve<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
+pub fn resolve<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
     let mut at = schema;
     for _ in 0..16 {
         match at.get("$ref").and_then(Value::as_str) {

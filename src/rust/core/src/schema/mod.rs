@@ -5,7 +5,7 @@ mod guide;
 mod lint;
 mod violation;
 
-pub use guide::{guide, Item, Shape};
+pub use guide::{guide, item_schema, member_schema, resolve, Item, Shape};
 pub use violation::{Violation, Violations, MAX_SHOWN};
 
 use crate::error::{Fault, Kind};

@@ -6,6 +6,7 @@ use crate::digest::{hex, Digest};
 use crate::outcome::Outcome;
 use crate::schema::{guide, Violations};
 use serde_json::{json, Value};
+use std::collections::BTreeMap;
 
 /// Arguments that passed.
 #[derive(Debug, Clone)]
@@ -54,7 +55,7 @@ impl Tool {
             text
         };
         match canon::parse(text) {
-            Ok(value) => self.check_arguments(value, key),
+            Ok(value) => self.check_arguments(value, key, &BTreeMap::new()),
             Err(e) => Err(Refused {
                 text: self.refusal(&e.to_string()),
                 recorded: None,
@@ -67,17 +68,48 @@ impl Tool {
     ///
     /// # Errors
     /// As [`Tool::read_arguments`].
-    pub fn take_arguments(&self, mut value: Value, key: &[u8; 32]) -> Result<Arguments, Refused> {
+    pub fn take_arguments(&self, value: Value, key: &[u8; 32]) -> Result<Arguments, Refused> {
+        self.take_with_references(value, key, &BTreeMap::new())
+    }
+
+    /// As [`Tool::take_arguments`]; `references` names the arguments whose value
+    /// came from an environment variable, with its name: they are recorded by it.
+    ///
+    /// # Errors
+    /// As [`Tool::read_arguments`]; also where such an argument is not marked
+    /// `secret` in the schema.
+    pub fn take_with_references(
+        &self,
+        mut value: Value,
+        key: &[u8; 32],
+        references: &BTreeMap<String, String>,
+    ) -> Result<Arguments, Refused> {
         if value.as_array().is_some_and(Vec::is_empty) {
             value = json!({});
         }
         let schema = self.schema.as_value();
         guide(&mut value, Some(schema), schema);
-        self.check_arguments(value, key)
+        self.check_arguments(value, key, references)
     }
 
-    fn check_arguments(&self, value: Value, key: &[u8; 32]) -> Result<Arguments, Refused> {
-        let recorded = self.recorded_form(&value, key);
+    fn check_arguments(
+        &self,
+        value: Value,
+        key: &[u8; 32],
+        references: &BTreeMap<String, String>,
+    ) -> Result<Arguments, Refused> {
+        let exposed = references
+            .keys()
+            .find(|r| !self.schema.secrets().any(|s| s == *r));
+        if let Some(name) = exposed {
+            let what =
+                format!("\"{name}\" is given a secret but is not marked `secret` in the schema");
+            return Err(Refused {
+                text: self.refusal(&what),
+                recorded: None,
+            });
+        }
+        let recorded = self.recorded_form(&value, key, references);
         let problem = if value.is_object() {
             self.problem(&value)
         } else {
@@ -127,7 +159,12 @@ impl Tool {
 
     /// The canonical form with each secret replaced by an HMAC under `key`, so
     /// that nothing can be guessed from it.
-    fn recorded_form(&self, value: &Value, key: &[u8; 32]) -> Vec<u8> {
+    fn recorded_form(
+        &self,
+        value: &Value,
+        key: &[u8; 32],
+        references: &BTreeMap<String, String>,
+    ) -> Vec<u8> {
         if self.schema.secrets().next().is_none() {
             return canon::to_vec(value);
         }
@@ -135,7 +172,10 @@ impl Tool {
         if let Some(map) = masked.as_object_mut() {
             for name in self.schema.secrets() {
                 if let Some(secret) = map.get_mut(name) {
-                    *secret = mask(secret, key);
+                    *secret = match references.get(name) {
+                        Some(variable) => json!({ "secret_env": variable }),
+                        None => mask(secret, key),
+                    };
                 }
             }
         }
@@ -298,6 +338,15 @@ mod tests {
         assert_ne!(one, kept(r#"{"k":"hush"}"#, &[8; 32]));
         let refused = t.read_arguments(br#"{"k":"zq"}"#, &KEY).expect_err("short");
         assert!(!refused.text.contains("zq"));
+        let by_name = BTreeMap::from([("k".to_owned(), "TOKEN".to_owned())]);
+        let named = t
+            .take_with_references(json!({"k": "hush"}), &KEY, &by_name)
+            .expect("good");
+        assert_eq!(named.recorded(), br#"{"k":{"secret_env":"TOKEN"}}"#);
+        let open = tool(json!({"k": {}}), &["k"], false);
+        assert!(open
+            .take_with_references(json!({"k": "hush"}), &KEY, &by_name)
+            .is_err());
         assert!(!String::from_utf8_lossy(&refused.recorded.expect("was read")).contains("zq"));
     }
 }
