@@ -157,6 +157,8 @@ rs_audit_complete <- function(path, run, lines, head, at, sync) .Call(wrap__rs_a
 
 rs_audit_has_run <- function(path, run) .Call(wrap__rs_audit_has_run, path, run)
 
+rs_eval_floor <- function(path) .Call(wrap__rs_eval_floor, path)
+
 rs_version <- function() .Call(wrap__rs_version)
 
 rs_watch_arm <- function(timeout_s) .Call(wrap__rs_watch_arm, timeout_s)

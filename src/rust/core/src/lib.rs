@@ -17,6 +17,7 @@ pub mod journal;
 pub mod judge;
 pub mod limits;
 pub mod outcome;
+pub mod plain;
 pub mod policy;
 pub mod render;
 pub mod run;
