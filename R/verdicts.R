@@ -45,8 +45,8 @@ verdict_rows <- function(ev, rows) {
 #' @inheritParams verdicts
 #' @param case_id Id of the case.
 #' @returns An `agent_case`: a list with id, input, expected, metadata, status, output,
-#'   error, trajectory (an `agent_trajectory`, several in a list, or `NULL`) and
-#'   verdicts (as [verdicts()] gives them).
+#'   error, trajectory (an `agent_trajectory`, several in a list, or `NULL`),
+#'   verdicts (as [verdicts()] gives them) and the JSON texts of the values in json.
 #' @export
 #' @examples
 #' cases <- suite(data.frame(id = "a", input = "q"), list(criterion_max_steps(1)))
@@ -76,7 +76,11 @@ inspect_case <- function(ev, case_id, ...) {
       metadata = read(cases$metadata[at]), status = run_statuses[ev$answers$status[at] + 1L],
       output = read(ev$answers$output[at]), error = read(ev$answers$error[at]),
       trajectory = if (length(records) == 1) records[[1]] else if (length(records)) records,
-      verdicts = verdict_rows(ev, at)
+      verdicts = verdict_rows(ev, at),
+      json = list(
+        input = cases$input[at], expected = cases$expected[at], output = ev$answers$output[at],
+        error = ev$answers$error[at]
+      )
     ),
     class = "agent_case"
   )
@@ -115,13 +119,10 @@ line_record <- function(line) {
 
 #' @export
 format.agent_case <- function(x, ...) {
-  json <- function(value) cut_text(unwrap_core(rs_to_json(value)), 66)
+  shown <- Filter(\(text) !is.null(text) && !is.na(text) && text != "null", x$json)
   lines <- c(
     sprintf("<agent_case> %s %s", x$id, x$status),
-    paste("* input:", json(x$input)),
-    if (!is.null(x$expected)) paste("* expected:", json(x$expected)),
-    if (!is.null(x$output)) paste("* output:", json(x$output)),
-    if (!is.null(x$error)) paste("* error:", json(x$error))
+    cut_text(sprintf("* %s: %s", names(shown), unlist(shown)), 78)
   )
   record <- if (inherits(x$trajectory, "agent_trajectory")) {
     format(x$trajectory)
