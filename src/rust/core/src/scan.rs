@@ -492,7 +492,7 @@ fn unescape(raw: &str) -> String {
     let mut rest = raw;
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
-        let (c, taken) = escape(rest[at + 1..].as_bytes());
+        let (c, taken) = escape(&rest.as_bytes()[at + 1..]);
         out.push(c);
         rest = rest.get(at + 1 + taken..).unwrap_or_default();
     }

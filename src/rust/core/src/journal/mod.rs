@@ -2,7 +2,7 @@
 //! reader that verifies it.
 //!
 //! Writing ([`chain`]) and verifying ([`verify`]) share the spelling of a line
-//! ([`format`]) and nothing else.
+//! ([`mod@format`]) and nothing else.
 
 pub mod chain;
 pub mod content;
