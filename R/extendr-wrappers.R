@@ -34,6 +34,18 @@ rs_run_held <- function(base, id) .Call(wrap__rs_run_held, base, id)
 
 rs_run_unlock <- function(id) .Call(wrap__rs_run_unlock, id)
 
+rs_can_fork <- function() .Call(wrap__rs_can_fork)
+
+rs_bundle_key <- function(bytes) .Call(wrap__rs_bundle_key, bytes)
+
+rs_environment_mark <- function() .Call(wrap__rs_environment_mark)
+
+rs_fresh_start <- function(program, args, output) .Call(wrap__rs_fresh_start, program, args, output)
+
+rs_fresh_wait <- function(id, millis) .Call(wrap__rs_fresh_wait, id, millis)
+
+rs_fresh_kill <- function(id) .Call(wrap__rs_fresh_kill, id)
+
 rs_store_append <- function(base, token, lines, expect_head, addresses, texts, sync) .Call(wrap__rs_store_append, base, token, lines, expect_head, addresses, texts, sync)
 
 rs_store_read <- function(base) .Call(wrap__rs_store_read, base)
@@ -182,10 +194,6 @@ rs_worker_request <- function(id, request, timeout_s, max_output) .Call(wrap__rs
 rs_worker_wait <- function(id, millis) .Call(wrap__rs_worker_wait, id, millis)
 
 rs_worker_kill <- function(id) .Call(wrap__rs_worker_kill, id)
-
-rs_bundle_key <- function(bytes) .Call(wrap__rs_bundle_key, bytes)
-
-rs_environment_mark <- function() .Call(wrap__rs_environment_mark)
 
 rs_worker_close <- function(id) .Call(wrap__rs_worker_close, id)
 

@@ -44,9 +44,13 @@ named_as <- function(name, x) structure(x, names = rep(name, length(x)))
 # `elapsed_s`, `loaded`, and what was left out for size.
 process_call <- function(bundle, args = list(), timeout_s = NULL) {
   started <- rs_monotonic()
-  out <- limit_call(function() worker_call(bundle, args, timeout_s))
+  out <- limit_call(function() run_isolated(bundle, args, timeout_s))
   if (!is_timed_out(out)) return(out)
   new_process_result("timed_out", whose = "outer", elapsed_s = rs_monotonic() - started)
+}
+
+run_isolated <- function(bundle, args, timeout_s) {
+  if (the$can_fork()) worker_call(bundle, args, timeout_s) else fresh_call(bundle, args, timeout_s)
 }
 
 new_process_result <- function(status, value = NULL, condition = NULL, warnings = list(),
@@ -85,11 +89,16 @@ worker_call <- function(bundle, args, timeout_s) {
 
 worker_bounds <- list(output = 100000L, conditions = 100L, chars = 5000L, bundles = 32L, start_s = 60)
 
-worker_request <- function(worker, bundle, args) {
-  request <- list(
+new_request <- function(bundle, args) {
+  list(
     key = bundle$key, args = args, dir = getwd(), env = NULL, unset = character(),
     max_conditions = worker_bounds$conditions, max_chars = worker_bounds$chars
   )
+}
+
+# With the environment variables that were changed after the worker started.
+worker_request <- function(worker, bundle, args) {
+  request <- new_request(bundle, args)
   if (identical(rs_environment_mark(), worker$env_mark)) return(request)
   env <- Sys.getenv()
   then <- worker$env
@@ -110,10 +119,10 @@ read_end <- function(end, worker) {
   if (end$status == "died") return(result("died", condition = simpleError(death_text(end$code))))
   reply <- tryCatch(unserialize(end$reply), error = identity)
   if (inherits(reply, "error")) {
-    order_worker(worker)
+    if (!is.null(worker)) order_worker(worker)
     return(result("error", condition = reply))
   }
-  order_worker(worker, load = reply$loaded)
+  if (!is.null(worker)) order_worker(worker, load = reply$loaded)
   do.call(result, c(reply["status"], reply[setdiff(names(reply), "status")]))
 }
 

@@ -5,7 +5,7 @@ worker_code <- function() {
   code <- new.env(parent = baseenv())
   names <- c(
     "worker_serve", "worker_obey", "worker_define", "worker_child", "worker_run", "worker_settle",
-    "worker_recorder", "worker_pack", "worker_compile", "worker_warm",
+    "worker_recorder", "worker_pack", "worker_compile", "worker_warm", "worker_once",
     "worker_plain_condition", "cannot_travel", "travel_walk",
     "travel_is_plain", "travel_obstacle", "travel_walk_list", "travel_walk_env", "travel_is_known"
   )
@@ -96,6 +96,22 @@ worker_child <- function(bundles, native) {
     error = function(e) list(status = "error", condition = worker_plain_condition(e))
   )
   native("child_reply", worker_pack(reply))
+}
+
+# The one call of a process that was started for it.
+worker_once <- function(order, ready, reply) {
+  .libPaths(order$lib_paths)
+  done <- tryCatch(
+    {
+      fn <- worker_define(unserialize(order$bundle))
+      file.create(ready)
+      worker_run(fn, order$request)
+    },
+    error = function(e) list(status = "error", condition = worker_plain_condition(e))
+  )
+  part <- paste0(reply, ".part")
+  writeBin(worker_pack(done), part)
+  invisible(file.rename(part, reply))
 }
 
 worker_run <- function(fn, request) {

@@ -14,6 +14,7 @@ the <- new.env(parent = emptyenv())
 the$clock <- NULL
 the$watching <- 0L
 the$workers <- list()
+the$can_fork <- function() rs_can_fork()
 
 # Wall clock, in seconds since 1970: the only clock of the R side, so that tests
 # can stop it.

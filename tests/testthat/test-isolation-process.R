@@ -15,7 +15,11 @@ expect_killed <- function(fn, ..., timeout_s = 0.2, within = 2) {
   invisible(out)
 }
 
-is_alive <- function(pid) isTRUE(tools::pskill(as.integer(pid), 0L))
+# A dead process that nobody has waited for still has its number.
+is_alive <- function(pid) {
+  stat <- tryCatch(suppressWarnings(readLines(file.path("/proc", pid, "stat"))), error = function(cnd) "")
+  isTRUE(tools::pskill(as.integer(pid), 0L)) && !grepl(") Z ", stat, fixed = TRUE)
+}
 
 expect_well <- function() expect_identical(call_it(function(x) x + 1, list(x = 1))$value, 2)
 
@@ -291,4 +295,26 @@ test_that("closing the workers leaves no process", {
   expect_true(is_alive(pid$value))
   close_workers()
   expect_false(is_alive(pid$value))
+})
+
+test_that("where no process can be forked each call has a fresh one", {
+  before <- the$can_fork
+  withr::defer(the$can_fork <- before)
+  the$can_fork <- function() FALSE
+  out <- call_it(function(x) {
+    message("hello")
+    cat("printed")
+    x + rate
+  }, list(x = 1), captures = list(rate = 2))
+  expect_identical(out$status, "ok")
+  expect_identical(out$value, 3)
+  expect_identical(out$messages[[1]]$message, "hello\n")
+  expect_identical(out$output, "printed")
+  pids <- withr::local_tempfile()
+  expect_killed(function(pids) {
+    system(sprintf("sh -c 'echo $$ > %s; exec sleep 60'", pids))
+  }, pids = pids, timeout_s = 0.3)
+  expect_false(is_alive(readLines(pids)))
+  expect_match(conditionMessage(call_it(function() quit("no", 3))$condition), "exit status 3")
+  expect_s3_class(call_it(function() rlang::abort("no", class = "mine"))$condition, "mine")
 })

@@ -12,6 +12,7 @@ mod files;
 mod interrupts;
 mod journal;
 mod owner;
+mod process;
 mod store;
 mod tool;
 mod trail;
@@ -19,7 +20,15 @@ mod version;
 mod watchdog;
 #[cfg(unix)]
 mod worker;
+#[cfg(not(unix))]
+#[path = "worker_none.rs"]
+mod worker;
 #[cfg(unix)]
+mod worker_call;
+#[cfg(unix)]
+mod worker_template;
+#[cfg(not(unix))]
+#[path = "worker_template_none.rs"]
 mod worker_template;
 
 use extendr_api::prelude::*;
@@ -33,6 +42,7 @@ extendr_module! {
     use files;
     use journal;
     use owner;
+    use process;
     use store;
     use tool;
     use trail;

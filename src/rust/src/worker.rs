@@ -2,20 +2,19 @@
 //! orders, and talks to the child that it forked for the next call. Every wait
 //! is short, so that R can look for a Ctrl-C in between.
 
-use crate::channel::{millis_until, wait, wanted, Inbox, Outbox};
+use crate::channel::{wait, wanted, Inbox, Outbox};
 use crate::fault::guard;
+use crate::worker_call::{Call, End};
 use crate::worker_template::{EXITED, READY};
 use extendr_api::prelude::*;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{self, Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use warrant_core::digest::Digest;
 
 // Starts a template: a program, its arguments and what to set in its environment.
 // The answer is a handle, or the text of what went wrong.
@@ -85,22 +84,6 @@ fn rs_worker_kill(id: i32) -> Robj {
     guard(|| Ok(with_worker(id, Worker::kill).is_some()))
 }
 
-// The name under which a template keeps a bundle.
-#[extendr]
-fn rs_bundle_key(bytes: Robj) -> Robj {
-    guard(|| Ok(Digest::of_bytes(bytes.as_raw_slice().unwrap_or_default()).to_hex()))
-}
-
-// A mark of the environment variables, to see at little cost whether they changed.
-#[extendr]
-fn rs_environment_mark() -> Robj {
-    guard(|| {
-        let mut hasher = DefaultHasher::new();
-        std::env::vars_os().for_each(|variable| variable.hash(&mut hasher));
-        Ok(format!("{:016x}", hasher.finish()))
-    })
-}
-
 // Ends a template and all below it.
 #[extendr]
 fn rs_worker_close(id: i32) -> Robj {
@@ -131,33 +114,10 @@ struct Next {
     output: OwnedFd,
 }
 
-struct Call {
-    pid: i32,
-    data: OwnedFd,
-    output: OwnedFd,
-    request: Outbox,
-    reply: Inbox,
-    printed: Vec<u8>,
-    room: usize,
-    dropped: f64,
-    closed: Option<Instant>,
-    started: Instant,
-    deadline: Option<Instant>,
-}
-
 enum Ready {
     NotYet,
     Note(Vec<u8>),
     Gone(String),
-}
-
-struct End {
-    status: &'static str,
-    reply: Vec<u8>,
-    output: Vec<u8>,
-    dropped: f64,
-    code: Option<i32>,
-    elapsed_s: f64,
 }
 
 impl Worker {
@@ -265,23 +225,8 @@ impl Worker {
         let Some(next) = self.next.take() else {
             return false;
         };
-        let started = Instant::now();
-        let timeout = Duration::try_from_secs_f64(timeout_s).ok();
-        let mut call = Call {
-            pid: next.pid,
-            data: next.data,
-            output: next.output,
-            request: Outbox::default(),
-            reply: Inbox::default(),
-            printed: Vec::new(),
-            room,
-            dropped: 0.0,
-            closed: None,
-            started,
-            deadline: timeout.and_then(|t| started.checked_add(t)),
-        };
-        call.request.push(request);
-        call.request.flush(call.data.as_raw_fd());
+        let mut call = Call::new(next.pid, next.data, next.output, room);
+        call.start(request, timeout_s);
         self.call = Some(call);
         true
     }
@@ -296,7 +241,7 @@ impl Worker {
         if let Some(reply) = reply {
             return Some(call.end("replied", reply, None));
         }
-        if call.deadline.is_some_and(|at| at <= Instant::now()) {
+        if call.is_over_time() {
             self.kill();
             return self
                 .call
@@ -304,7 +249,7 @@ impl Worker {
                 .map(|c| c.end("timed_out", Vec::new(), None));
         }
         // The template says how the child ended, a moment after the child did.
-        let waited = call.closed.is_some_and(|at| at.elapsed() > FAREWELL);
+        let waited = call.is_long_closed();
         if !open || self.exited.is_some() || waited {
             let code = self.exited;
             // The reply may have come with the news of the end.
@@ -360,95 +305,6 @@ impl Drop for Worker {
     }
 }
 
-impl Call {
-    fn wait(&self, control: i32, millis: i32) {
-        let millis = self.deadline.map_or(millis, |at| millis_until(at, millis));
-        let out = if self.request.is_empty() {
-            0
-        } else {
-            libc::POLLOUT
-        };
-        let data = if self.closed.is_some() {
-            -1
-        } else {
-            self.data.as_raw_fd()
-        };
-        let output = if self.room == 0 {
-            -1
-        } else {
-            self.output.as_raw_fd()
-        };
-        let mut all = [
-            wanted(data, libc::POLLIN | out),
-            wanted(control, libc::POLLIN),
-            wanted(output, libc::POLLIN),
-        ];
-        wait(
-            &mut all,
-            if self.closed.is_some() {
-                millis.min(5)
-            } else {
-                millis
-            },
-        );
-    }
-
-    /// Sends and reads what can be; the reply once it is whole.
-    fn exchange(&mut self) -> Option<Vec<u8>> {
-        let data = self.data.as_raw_fd();
-        self.request.flush(data);
-        let open = self.reply.fill(data);
-        self.read_output();
-        if !open && self.closed.is_none() {
-            self.closed = Some(Instant::now());
-        }
-        self.reply.next()
-    }
-
-    fn read_output(&mut self) {
-        let mut chunk = [0u8; 16 * 1024];
-        // SAFETY: the buffer is as long as said.
-        while let Ok(n @ 1..) = usize::try_from(unsafe {
-            libc::read(
-                self.output.as_raw_fd(),
-                chunk.as_mut_ptr().cast(),
-                chunk.len(),
-            )
-        }) {
-            let keep = n.min(self.room.saturating_sub(self.printed.len()));
-            self.printed.extend_from_slice(&chunk[..keep]);
-            self.dropped += (n - keep) as f64;
-        }
-    }
-
-    fn end(&mut self, status: &'static str, reply: Vec<u8>, code: Option<i32>) -> End {
-        let elapsed_s = self.started.elapsed().as_secs_f64();
-        self.read_output();
-        End {
-            status,
-            reply,
-            output: std::mem::take(&mut self.printed),
-            dropped: self.dropped,
-            code,
-            elapsed_s,
-        }
-    }
-}
-
-impl End {
-    fn into_robj(self) -> Robj {
-        list!(
-            status = self.status,
-            reply = Raw::from_bytes(&self.reply),
-            output = Raw::from_bytes(&self.output),
-            dropped = self.dropped,
-            code = self.code,
-            elapsed_s = self.elapsed_s
-        )
-        .into()
-    }
-}
-
 #[derive(Default)]
 struct Workers {
     table: HashMap<i32, Worker>,
@@ -471,9 +327,6 @@ thread_local! {
     static WORKERS: RefCell<Workers> = RefCell::default();
 }
 
-/// How long a child that closed its socket may take to end.
-const FAREWELL: Duration = Duration::from_millis(300);
-
 extendr_module! {
     mod worker;
     fn rs_worker_start;
@@ -482,7 +335,5 @@ extendr_module! {
     fn rs_worker_request;
     fn rs_worker_wait;
     fn rs_worker_kill;
-    fn rs_bundle_key;
-    fn rs_environment_mark;
     fn rs_worker_close;
 }
