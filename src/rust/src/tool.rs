@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use warrant_core::digest::{hex, Digest};
 use warrant_core::error::{Fault, Kind};
+use warrant_core::provider::{render, Provider, Strict};
 use warrant_core::tool::{Entry, Ledger, Meter, Tool, ToolSpec};
 
 /// A tool as R points to it.
@@ -158,6 +159,23 @@ fn rs_tool_spec(ptr: Robj, code: Robj, captures: Robj, not_covered: Robj) -> Rob
             spec = to_text(&text),
             digest = Digest::of_bytes(text.as_bytes()).to_hex()
         ))
+    })
+}
+
+// The definition of a tool in a provider's format, as lists that are to be
+// written as JSON again.
+#[extendr]
+fn rs_tool_schema(ptr: Robj, provider: Robj, strict: bool) -> Robj {
+    guard(|| {
+        let handle = handle(&ptr)?;
+        let word = text_of(&provider, "provider")?;
+        let provider = Provider::from_word(&word).ok_or(Error::Provider(word))?;
+        let strict = if strict {
+            Strict::WherePossible
+        } else {
+            Strict::Off
+        };
+        Ok(to_lists(&render(&handle.tool, provider, strict)))
     })
 }
 
@@ -329,6 +347,7 @@ fn strings(cells: impl Iterator<Item = Option<String>>) -> Robj {
 #[derive(Debug)]
 enum Error {
     NotATool,
+    Provider(String),
     Spec(serde_json::Error),
 }
 
@@ -336,6 +355,7 @@ impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Error::NotATool => f.write_str("the tool must be one made by `agent_tool()`"),
+            Error::Provider(word) => write!(f, "\"{word}\" is not a provider's format"),
             Error::Spec(e) => write!(f, "the declaration of the tool cannot be read: {e}"),
         }
     }
@@ -347,6 +367,7 @@ impl Fault for Error {
     fn code(&self) -> &'static str {
         match self {
             Error::NotATool => "not_a_tool",
+            Error::Provider(_) => "provider",
             Error::Spec(_) => "tool_spec",
         }
     }
@@ -368,6 +389,7 @@ extendr_module! {
     fn rs_tool_info;
     fn rs_tool_calls;
     fn rs_tool_spec;
+    fn rs_tool_schema;
     fn rs_origin;
     fn rs_tool_log;
 }

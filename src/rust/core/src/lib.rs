@@ -19,6 +19,7 @@ pub mod limits;
 pub mod outcome;
 pub mod plain;
 pub mod policy;
+pub mod provider;
 pub mod render;
 pub mod run;
 pub(crate) mod scan;

@@ -61,6 +61,12 @@ fn rs_hash_content(x: Robj) -> Robj {
     })
 }
 
+// SHA-256 of the bytes of a text.
+#[extendr]
+fn rs_sha256(text: Robj) -> Robj {
+    guard(|| Ok(Digest::of_bytes(text_of(&text, "text")?.as_bytes()).to_hex()))
+}
+
 /// A text as an R string; R strings end at NUL, so it has none.
 pub(crate) fn to_text(text: &str) -> Robj {
     if text.contains('\0') {
@@ -172,4 +178,5 @@ extendr_module! {
     fn rs_from_json;
     fn rs_canonical;
     fn rs_hash_content;
+    fn rs_sha256;
 }
