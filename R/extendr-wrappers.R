@@ -6,7 +6,61 @@
 #' @useDynLib warrant, .registration = TRUE
 NULL
 
+rs_call_begin <- function(ptr, arguments, clock, approved, origin, step, round) .Call(wrap__rs_call_begin, ptr, arguments, clock, approved, origin, step, round)
+
+rs_call_decided <- function(ptr, call, decision, why) .Call(wrap__rs_call_decided, ptr, call, decision, why)
+
+rs_call_drop <- function(call) .Call(wrap__rs_call_drop, call)
+
+rs_call_finish <- function(ptr, call, how, value, error_class, warnings, messages) .Call(wrap__rs_call_finish, ptr, call, how, value, error_class, warnings, messages)
+
+rs_call_abandon <- function(ptr, call) .Call(wrap__rs_call_abandon, ptr, call)
+
+rs_hash_object <- function(x) .Call(wrap__rs_hash_object, x)
+
+rs_free_names <- function(x) .Call(wrap__rs_free_names, x)
+
+rs_native_latin1 <- function(yes) .Call(wrap__rs_native_latin1, yes)
+
+rs_to_json <- function(x) .Call(wrap__rs_to_json, x)
+
+rs_from_json <- function(text) .Call(wrap__rs_from_json, text)
+
+rs_canonical <- function(text) .Call(wrap__rs_canonical, text)
+
+rs_hash_content <- function(x) .Call(wrap__rs_hash_content, x)
+
+rs_sha256 <- function(text) .Call(wrap__rs_sha256, text)
+
+rs_eval_begin <- function(spec, columns, evidence, strict) .Call(wrap__rs_eval_begin, spec, columns, evidence, strict)
+
+rs_eval_texts <- function(handle, owner, texts) .Call(wrap__rs_eval_texts, handle, owner, texts)
+
+rs_eval_open <- function(handle, path, name) .Call(wrap__rs_eval_open, handle, path, name)
+
+rs_eval_advance <- function(handle, seconds) .Call(wrap__rs_eval_advance, handle, seconds)
+
+rs_eval_finish <- function(handle, words, reasons) .Call(wrap__rs_eval_finish, handle, words, reasons)
+
+rs_eval_merge <- function(spec, tallies) .Call(wrap__rs_eval_merge, spec, tallies)
+
+rs_suite_check <- function(spec) .Call(wrap__rs_suite_check, spec)
+
+rs_check_declaration <- function(kind, spec) .Call(wrap__rs_check_declaration, kind, spec)
+
+rs_trajectory_check <- function(text) .Call(wrap__rs_trajectory_check, text)
+
+rs_read_outputs <- function(path, name, strict) .Call(wrap__rs_read_outputs, path, name, strict)
+
+rs_verdict_codes <- function() .Call(wrap__rs_verdict_codes)
+
+rs_line_record <- function(line) .Call(wrap__rs_line_record, line)
+
+rs_eval_floor <- function(path) .Call(wrap__rs_eval_floor, path)
+
 rs_has_line <- function(paths) .Call(wrap__rs_has_line, paths)
+
+rs_sha256_file <- function(path) .Call(wrap__rs_sha256_file, path)
 
 rs_verify_start <- function(heads, meaning, claims) .Call(wrap__rs_verify_start, heads, meaning, claims)
 
@@ -54,99 +108,6 @@ rs_content_get <- function(base, addresses) .Call(wrap__rs_content_get, base, ad
 
 rs_content_all <- function(base) .Call(wrap__rs_content_all, base)
 
-rs_audit_append <- function(path, lines, at, sync) .Call(wrap__rs_audit_append, path, lines, at, sync)
-
-rs_audit_complete <- function(path, run, lines, head, at, sync) .Call(wrap__rs_audit_complete, path, run, lines, head, at, sync)
-
-rs_audit_has_run <- function(path, run) .Call(wrap__rs_audit_has_run, path, run)
-
-rs_eval_begin <- function(spec, columns, evidence, strict) .Call(wrap__rs_eval_begin, spec, columns, evidence, strict)
-
-rs_eval_texts <- function(handle, owner, texts) .Call(wrap__rs_eval_texts, handle, owner, texts)
-
-rs_eval_open <- function(handle, path, name) .Call(wrap__rs_eval_open, handle, path, name)
-
-rs_eval_advance <- function(handle, seconds) .Call(wrap__rs_eval_advance, handle, seconds)
-
-rs_eval_finish <- function(handle, words, reasons) .Call(wrap__rs_eval_finish, handle, words, reasons)
-
-rs_eval_merge <- function(spec, tallies) .Call(wrap__rs_eval_merge, spec, tallies)
-
-rs_suite_check <- function(spec) .Call(wrap__rs_suite_check, spec)
-
-rs_check_declaration <- function(kind, spec) .Call(wrap__rs_check_declaration, kind, spec)
-
-rs_trajectory_check <- function(text) .Call(wrap__rs_trajectory_check, text)
-
-rs_read_outputs <- function(path, name, strict) .Call(wrap__rs_read_outputs, path, name, strict)
-
-rs_verdict_codes <- function() .Call(wrap__rs_verdict_codes)
-
-rs_line_record <- function(line) .Call(wrap__rs_line_record, line)
-rs_call_begin <- function(ptr, arguments, clock, approved, origin, step, round) .Call(wrap__rs_call_begin, ptr, arguments, clock, approved, origin, step, round)
-
-rs_call_decided <- function(ptr, call, decision, why) .Call(wrap__rs_call_decided, ptr, call, decision, why)
-
-rs_call_drop <- function(call) .Call(wrap__rs_call_drop, call)
-
-rs_call_finish <- function(ptr, call, how, value, error_class, warnings, messages) .Call(wrap__rs_call_finish, ptr, call, how, value, error_class, warnings, messages)
-
-rs_call_abandon <- function(ptr, call) .Call(wrap__rs_call_abandon, ptr, call)
-
-rs_hash_object <- function(x) .Call(wrap__rs_hash_object, x)
-
-rs_free_names <- function(x) .Call(wrap__rs_free_names, x)
-
-rs_native_latin1 <- function(yes) .Call(wrap__rs_native_latin1, yes)
-
-rs_to_json <- function(x) .Call(wrap__rs_to_json, x)
-
-rs_from_json <- function(text) .Call(wrap__rs_from_json, text)
-
-rs_canonical <- function(text) .Call(wrap__rs_canonical, text)
-
-rs_hash_content <- function(x) .Call(wrap__rs_hash_content, x)
-
-rs_eval_begin <- function(spec, columns, evidence, strict) .Call(wrap__rs_eval_begin, spec, columns, evidence, strict)
-
-rs_eval_texts <- function(handle, owner, texts) .Call(wrap__rs_eval_texts, handle, owner, texts)
-
-rs_eval_open <- function(handle, path, name) .Call(wrap__rs_eval_open, handle, path, name)
-
-rs_eval_advance <- function(handle, seconds) .Call(wrap__rs_eval_advance, handle, seconds)
-
-rs_eval_finish <- function(handle, words, reasons) .Call(wrap__rs_eval_finish, handle, words, reasons)
-
-rs_eval_merge <- function(spec, tallies) .Call(wrap__rs_eval_merge, spec, tallies)
-
-rs_suite_check <- function(spec) .Call(wrap__rs_suite_check, spec)
-
-rs_check_declaration <- function(kind, spec) .Call(wrap__rs_check_declaration, kind, spec)
-
-rs_trajectory_check <- function(text) .Call(wrap__rs_trajectory_check, text)
-
-rs_read_outputs <- function(path, name, strict) .Call(wrap__rs_read_outputs, path, name, strict)
-
-rs_verdict_codes <- function() .Call(wrap__rs_verdict_codes)
-
-rs_line_record <- function(line) .Call(wrap__rs_line_record, line)
-
-rs_has_line <- function(paths) .Call(wrap__rs_has_line, paths)
-
-rs_run_lock <- function(base) .Call(wrap__rs_run_lock, base)
-
-rs_run_held <- function(base, id) .Call(wrap__rs_run_held, base, id)
-
-rs_run_unlock <- function(id) .Call(wrap__rs_run_unlock, id)
-
-rs_store_append <- function(base, token, lines, expect_head, addresses, texts, sync) .Call(wrap__rs_store_append, base, token, lines, expect_head, addresses, texts, sync)
-
-rs_store_read <- function(base) .Call(wrap__rs_store_read, base)
-
-rs_content_get <- function(base, addresses) .Call(wrap__rs_content_get, base, addresses)
-
-rs_content_all <- function(base) .Call(wrap__rs_content_all, base)
-
 rs_random_id <- function() .Call(wrap__rs_random_id)
 
 rs_tool_new <- function(spec, id, calls) .Call(wrap__rs_tool_new, spec, id, calls)
@@ -159,6 +120,8 @@ rs_tool_calls <- function(ptr) .Call(wrap__rs_tool_calls, ptr)
 
 rs_tool_spec <- function(ptr, code, captures, not_covered) .Call(wrap__rs_tool_spec, ptr, code, captures, not_covered)
 
+rs_tool_schema <- function(ptr, provider, strict) .Call(wrap__rs_tool_schema, ptr, provider, strict)
+
 rs_origin <- function(run, agent) .Call(wrap__rs_origin, run, agent)
 
 rs_tool_log <- function(ptrs) .Call(wrap__rs_tool_log, ptrs)
@@ -168,8 +131,6 @@ rs_audit_append <- function(path, lines, at, sync) .Call(wrap__rs_audit_append, 
 rs_audit_complete <- function(path, run, lines, head, at, sync) .Call(wrap__rs_audit_complete, path, run, lines, head, at, sync)
 
 rs_audit_has_run <- function(path, run) .Call(wrap__rs_audit_has_run, path, run)
-
-rs_eval_floor <- function(path) .Call(wrap__rs_eval_floor, path)
 
 rs_version <- function() .Call(wrap__rs_version)
 

@@ -83,7 +83,7 @@ manifest_data <- function(paths, call = caller_env()) {
       "input", argument = "data", call = call
     )
   }
-  out <- lapply(paths, function(path) list(sha256 = unwrap_core(rs_sha256_file(path), call), bytes = file.size(path)))
+  out <- lapply(paths, function(path) list(sha256 = unwrap_core(rs_sha256_file(enc2utf8(path.expand(path))), call), bytes = file.size(path)))
   names(out) <- names
   out
 }

@@ -10,7 +10,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use warrant_core::digest::Digest;
+use warrant_core::digest::{Digest, Hasher};
 use warrant_core::error::{Fault, Kind};
 use warrant_core::journal::format::MAX_LINE;
 
@@ -41,6 +41,7 @@ pub(crate) enum Error {
 impl Fault for Error {
     fn code(&self) -> &'static str {
         match (self.kind(), self) {
+            (Kind::Input, _) => "file_read",
             (Kind::Store, Error::Busy { .. }) => "store_busy",
             (_, Error::Busy { .. }) => "audit_busy",
             (Kind::Store, Error::Io { verb: "read", .. }) => "store_read",
@@ -342,6 +343,28 @@ pub(crate) fn each_line(
     }
 }
 
+// SHA-256 of a file, read in pieces.
+#[extendr]
+fn rs_sha256_file(path: &str) -> Robj {
+    guard(|| {
+        let path = Path::new(path);
+        let mut file = open_to_read(path, Kind::Input)?;
+        let mut hasher = Hasher::new();
+        let mut block = vec![0; BLOCK];
+        loop {
+            match file.read(&mut block).map_err(|cause| Error::Io {
+                family: Kind::Input,
+                verb: "read",
+                path: path.to_owned(),
+                cause,
+            })? {
+                0 => return Ok(hasher.finish().to_hex()),
+                n => hasher.update(&block[..n]),
+            }
+        }
+    })
+}
+
 // Whether each file has one whole line at least.
 #[extendr]
 fn rs_has_line(paths: Vec<String>) -> Robj {
@@ -363,4 +386,5 @@ fn rs_has_line(paths: Vec<String>) -> Robj {
 extendr_module! {
     mod files;
     fn rs_has_line;
+    fn rs_sha256_file;
 }
