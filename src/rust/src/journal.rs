@@ -309,6 +309,12 @@ fn rs_content_addresses(key: &str, texts: Vec<String>) -> Robj {
     })
 }
 
+// 16 bytes of the operating system's randomness, never R's.
+#[extendr]
+fn rs_random_hex() -> Robj {
+    guard(|| Ok(crate::trail::random_id()?.to_string()))
+}
+
 // What `run_started` says of a key.
 #[extendr]
 fn rs_key_commitment(key: &str) -> Robj {
@@ -328,6 +334,7 @@ extendr_module! {
     fn rs_verify_finish;
     fn rs_verify_drop;
     fn rs_audit_records;
+    fn rs_random_hex;
     fn rs_seal_lines;
     fn rs_content_addresses;
     fn rs_key_commitment;

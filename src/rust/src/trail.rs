@@ -188,7 +188,7 @@ impl Sync {
     }
 }
 
-fn random_id() -> Result<RunId, Boxed> {
+pub(crate) fn random_id() -> Result<RunId, Boxed> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| boxed(Error::NoRandom))?;
     Ok(RunId::of_random(bytes))
