@@ -76,6 +76,8 @@ rs_verify_drop <- function(id) .Call(wrap__rs_verify_drop, id)
 
 rs_audit_records <- function(paths, lines) .Call(wrap__rs_audit_records, paths, lines)
 
+rs_random_hex <- function() .Call(wrap__rs_random_hex)
+
 rs_seal_lines <- function(run, seq, head, events, data, at, active_ms) .Call(wrap__rs_seal_lines, run, seq, head, events, data, at, active_ms)
 
 rs_content_addresses <- function(key, texts) .Call(wrap__rs_content_addresses, key, texts)
