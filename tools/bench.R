@@ -9,6 +9,7 @@
 #     goal     "< 25", "<= 25", "> 300", ">= 300" of the value; "10x" when value/against
 #              (or against/value, where less is better) shall be ten or more
 #   bench_median(expr, n = 200, setup = NULL)   median seconds of one evaluation
+#   bench_pair(f, g)   median seconds of both, in turns, so that both see the same machine
 #   bench_time(expr)                            seconds of one evaluation
 #   bench_memory(expr)                          bytes that R holds more afterwards
 #   bench_rss()                                 bytes the process holds now (Linux; else NA)
@@ -82,6 +83,18 @@ bench_median <- function(expr, n = 200, setup = NULL) {
     (bench_clock() - start) / batch
   }, 0)
   stats::median(times)
+}
+
+bench_pair <- function(f, g, rounds = 200, batch = 20) {
+  once <- function(f) {
+    start <- bench_clock()
+    for (i in seq_len(batch)) f()
+    (bench_clock() - start) / batch
+  }
+  once(f)
+  once(g)
+  times <- vapply(seq_len(rounds), function(k) c(once(f), once(g)), c(0, 0))
+  c(stats::median(times[1, ]), stats::median(times[2, ]))
 }
 
 bench_clock <- function() proc.time()[["elapsed"]]
