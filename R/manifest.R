@@ -68,6 +68,7 @@ manifest_tools <- function(cores) {
 }
 
 manifest_data <- function(paths, call = caller_env()) {
+  paths <- as.character(paths)
   gone <- paths[!file.exists(paths) | dir.exists(paths)]
   if (length(gone)) {
     stop_warrant(
