@@ -1,6 +1,7 @@
 //! The entry points of judging. R begins an evaluation, advances it by slices of
 //! work (so that it can stop and show progress between them) and finishes it.
 
+mod counts;
 mod data;
 mod engine;
 mod file;
@@ -8,6 +9,7 @@ mod floor;
 mod outputs;
 mod problem;
 mod state;
+mod stream;
 mod tables;
 mod threads;
 

@@ -2,12 +2,11 @@
 
 use super::data::Cases;
 use super::engine::{Engine, Evidence, Found, Names, Part, Recorded, Scratch};
-use super::file::{pieces, Blocks};
+use super::file::Blocks;
 use super::problem::{Problem, Refused};
 use super::threads::{on_threads, threads};
 use super::{boxed, Result};
 use extendr_api::prelude::*;
-use std::time::{Duration, Instant};
 use warrant_core::suite::Suite;
 use warrant_core::tally::{NONE, NO_GROUP};
 
@@ -130,48 +129,8 @@ impl Evaluation {
         Ok(())
     }
 
-    /// Judges blocks of the file for about so long; whether there is more.
-    pub(super) fn advance(&mut self, seconds: f64) -> Result<bool> {
-        let Some(mut blocks) = self.blocks.take() else {
-            return Ok(false);
-        };
-        let name = self.name.clone().unwrap_or_default();
-        let unreadable = |e: std::io::Error| boxed(Refused::file(&name, &e));
-        let until = Instant::now() + Duration::from_secs_f64(seconds.clamp(0.0, 60.0));
-        let threads = threads();
-        let mut block = Vec::new();
-        blocks.next(&mut block).map_err(unreadable)?;
-        while !block.is_empty() {
-            let mut offset = blocks.taken - block.len() as u64;
-            let more = Instant::now() < until;
-            let engine = &self.engine;
-            let lines = pieces(&block, threads * 4);
-            let sizes: Vec<u64> = lines.iter().map(|piece| piece.len() as u64).collect();
-            // The next block is read while this one is judged.
-            let read = || {
-                let mut following = Vec::new();
-                let read = if more {
-                    blocks.next(&mut following)
-                } else {
-                    Ok(())
-                };
-                read.map(|()| following)
-            };
-            let judge = |piece: &&[u8], scratch: &mut Scratch| engine.lines(piece, scratch);
-            let (parts, following) = on_threads(&lines, threads, read, judge);
-            for (part, size) in parts.into_iter().zip(sizes) {
-                self.merge(part, offset)?;
-                offset += size;
-            }
-            block = following.map_err(unreadable)?;
-        }
-        let more = blocks.taken < blocks.total;
-        self.blocks = Some(blocks);
-        Ok(more)
-    }
-
     /// Takes over the rows of a part.
-    fn merge(&mut self, part: Part, offset: u64) -> Result<()> {
+    pub(super) fn merge(&mut self, part: Part, offset: u64) -> Result<()> {
         let criteria = self.engine.suite.criteria.len();
         let numbers: Vec<Vec<u32>> = part
             .names
