@@ -68,9 +68,9 @@ hash_tool_spec <- function(tool) {
 
 # The specification of a tool as canonical JSON, its digest, and what that does
 # not cover.
-tool_spec <- function(core) {
+tool_spec <- function(core, seen = list()) {
   found <- function_captures(core$raw_fn, core$captures)
-  captures <- lapply(found$values, capture_digest, seen = list())
+  captures <- lapply(found$values, capture_digest, seen = c(seen, list(core)))
   whole <- vapply(captures, function(x) isTRUE(x$whole), NA)
   not_covered <- c(found$not_covered, vapply(found$values[!whole], typeof, ""))
   digests <- lapply(captures, function(x) x$digest)
@@ -127,14 +127,12 @@ is_loose <- function(x) {
 }
 
 capture_digest <- function(x, seen) {
-  if (inherits(x, "agent_tool")) {
-    return(list(digest = list(tool = as.character(hash_tool_spec(x))), whole = TRUE))
-  }
+  if (inherits(x, "agent_tool")) return(list(digest = list(tool = captured_tool(tool_core(x), seen)), whole = TRUE))
   if (is.primitive(x)) return(list(digest = list(primitive = deparse(x)), whole = TRUE))
   own <- unwrap_core(rs_hash_object(x))
   if (!is.function(x)) return(own)
   # A function that is met again on the way down is known by its code.
-  again <- any(vapply(seen, identical, NA, x))
+  again <- met(x, seen)
   if (again || is_package_env(environment(x))) return(list(digest = list("function" = own$digest), whole = TRUE))
   found <- function_captures(x)
   inner <- lapply(found$values, capture_digest, seen = c(seen, list(x)))
@@ -144,6 +142,14 @@ capture_digest <- function(x, seen) {
   )
   list(digest = digest, whole = all(vapply(inner, function(i) isTRUE(i$whole), NA)))
 }
+
+# A tool that is met again on the way down, as one that calls itself, is known by
+# its name.
+captured_tool <- function(core, seen) {
+  if (met(core, seen)) list(again = core$spec$name) else tool_spec(core, seen)$digest
+}
+
+met <- function(x, seen) any(vapply(seen, identical, NA, x))
 
 # Named also when it is empty: an object in JSON.
 named_list <- function(x) if (length(x)) x else structure(list(), names = character())
