@@ -226,7 +226,10 @@ format.tool_result <- function(x, ...) {
   c(
     paste0("<tool_result> ", x$tool, ": ", x$status, if (x$truncated) ", cut to its bound"),
     lines,
-    sprintf("* %g bytes in %.3g s; result %s", x$bytes, x$duration_s, substr(x$result_hash %or% NA, 1L, 8L))
+    paste0(
+      sprintf("* %g bytes in %.3g s", x$bytes, x$duration_s),
+      if (!is.null(x$result_hash) && !is.na(x$result_hash)) paste0("; result ", substr(x$result_hash, 1L, 8L))
+    )
   )
 }
 
