@@ -46,7 +46,7 @@ test_that("eight processes share a file without losing or faulting a record", {
     sink <- warrant::audit_jsonl(path)
     for (i in 0:199) {
       sealed <- warrant:::rs_seal_lines(
-        id, i, if (i) head else "", "plan_started", sprintf("{\"step\":%d}", i + 1), 1, i
+        id, as.numeric(i), if (i) head else "", "plan_started", sprintf("{\"step\":%d}", i + 1), 1, as.numeric(i)
       )
       head <- sealed$head
       sink$append(sealed$lines)
@@ -102,13 +102,12 @@ test_that("a file that reaches its size limit keeps whole lines", {
   skip_on_os(c("windows", "mac"))
   path <- withr::local_tempfile(fileext = ".jsonl")
   # The shell ignores the signal, so that the write fails as on a full disk.
-  code <- sprintf(
-    "sink <- warrant::audit_jsonl('%s'); lines <- readLines('%s')[11:17]; for (l in lines) sink$append(l)",
-    path, normalizePath(golden_path("trail-v1.jsonl"))
-  )
-  script <- sprintf(
-    "trap '' XFSZ; ulimit -f 2; '%s' -e \"%s\" 2>&1", file.path(R.home("bin"), "Rscript"), code
-  )
+  code <- withr::local_tempfile(fileext = ".R", lines = c(
+    sprintf("sink <- warrant::audit_jsonl('%s')", path),
+    sprintf("lines <- readLines('%s')[11:17]", normalizePath(golden_path("trail-v1.jsonl"))),
+    "for (line in lines) sink$append(line)"
+  ))
+  script <- sprintf("trap '' XFSZ; ulimit -f 2; '%s' '%s' 2>&1", file.path(R.home("bin"), "Rscript"), code)
   libs <- paste(.libPaths(), collapse = .Platform$path.sep)
   out <- withr::with_envvar(c(R_LIBS = libs), suppressWarnings(
     system2("bash", c("-c", shQuote(script)), stdout = TRUE)
@@ -123,7 +122,7 @@ test_that("a file that reaches its size limit keeps whole lines", {
 test_that("trails do not depend on the locale", {
   skip_on_cran()
   path <- withr::local_tempfile(fileext = ".jsonl")
-  withr::with_locale(c(LC_ALL = "C"), {
+  withr::with_locale(c(LC_CTYPE = "C", LC_COLLATE = "C"), {
     audit_jsonl(path)$append(golden_trail()[2:9])
     expect_equal(trail_state(path), "sound")
     expect_equal(readLines(path)[2:9], golden_trail()[2:9])

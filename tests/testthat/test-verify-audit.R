@@ -117,7 +117,8 @@ test_that("no content of a file raises an error", {
 ask_python <- function(path, head = character()) {
   script <- system.file("verify", "verify_audit.py", package = "warrant")
   out <- suppressWarnings(system2(python(), c(shQuote(script), shQuote(path), head), stdout = TRUE))
-  rows <- strsplit(paste0(out[-length(out)], "\t "), "\t", fixed = TRUE)
+  rows <- out[-length(out)]
+  rows <- if (length(rows)) strsplit(paste0(rows, "\t "), "\t", fixed = TRUE)
   column <- function(i) vapply(rows, function(r) r[i], "")
   list(rows = data.frame(
     kind = column(1), line = column(2), run = column(3), seq = column(4)
@@ -127,7 +128,7 @@ ask_python <- function(path, head = character()) {
 ours <- function(path, head = NULL) {
   report <- verify_audit(path, head = head)
   report <- report[!report$kind %in% c("meaning", "event"), ]
-  text <- function(x) ifelse(is.na(x), "", format(x, scientific = FALSE, trim = TRUE))
+  text <- function(x) as.character(ifelse(is.na(x), "", format(x, scientific = FALSE, trim = TRUE)))
   data.frame(kind = report$kind, line = text(report$line), run = text(report$run), seq = text(report$seq))
 }
 
