@@ -21,40 +21,35 @@ new_timed_out <- function(whose, interrupted, elapsed_s) {
 
 is_timed_out <- function(x) inherits(x, "warrant_timed_out")
 
-# Interrupts are let in only while f() runs. A calling handler decides whether
-# one is the watchdog's, so whatever is not travels on untouched; so does an
-# error, unless the deadline has passed.
+# Interrupts are let in only while f() runs. The calling handlers decide before
+# anything is unwound: an error goes on untouched unless the deadline has passed,
+# and the code that tidies up is given time. An interrupt that comes while they
+# decide, and the person's, are left to the exiting handler.
 watched <- function(f, timeout_s) {
   the$watching <- the$watching + 1L
   id <- rs_watch_arm(timeout_s)
   open <- TRUE
   on.exit(if (open) end_watch(id))
-  interrupted <- FALSE
+  stopped <- FALSE
   value <- tryCatch(
     withCallingHandlers(
       allowInterrupts(f()),
-      interrupt = function(cnd) {
-        # A further interrupt must find this handler still in place.
-        suspendInterrupts(if (rs_watch_stop(id, TRUE) != 0L) {
-          drain_interrupt()
-          signalCondition(deadline)
-        })
-      },
+      interrupt = function(cnd) if (rs_watch_stop(id, TRUE) != 0L) signalCondition(deadline),
       error = function(cnd) if (rs_watch_stop(id, FALSE) != 0L) signalCondition(deadline)
     ),
-    warrant_deadline = function(cnd) {
-      interrupted <<- TRUE
-      NULL
+    interrupt = function(cnd) {
+      stopped <<- inherits(cnd, "warrant_deadline") || rs_watch_stop(id, TRUE) != 0L
+      if (!stopped) allowInterrupts(rlang::interrupt())
     }
   )
   open <- FALSE
   end <- end_watch(id)
   if (end[[1]] == 0) return(value)
-  new_timed_out(c("own", "outer")[[end[[1]]]], interrupted && end[[2]] != 0, end[[4]])
+  new_timed_out(c("own", "outer")[[end[[1]]]], stopped && end[[2]] != 0, end[[4]])
 }
 
 deadline <- structure(
-  class = c("warrant_deadline", "condition"),
+  class = c("warrant_deadline", "interrupt", "condition"),
   list(message = "the time limit has passed", call = NULL)
 )
 
