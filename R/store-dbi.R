@@ -70,8 +70,10 @@ new_dbi <- function(con) {
     if (!dollar) {
       return(sql)
     }
-    parts <- strsplit(sql, "?", fixed = TRUE)[[1]]
-    if (length(parts) == 1) sql else paste0(parts, c(paste0("$", seq_along(parts[-1])), ""), collapse = "")
+    # The space keeps what follows a `?` at the end.
+    parts <- strsplit(paste0(sql, " "), "?", fixed = TRUE)[[1]]
+    marks <- c(sprintf("$%d", seq_along(parts[-1])), "")
+    trimws(paste0(parts, marks, collapse = ""), "right")
   }
   guarded <- function(run_id, expr) {
     tryCatch(expr, error = function(e) {
