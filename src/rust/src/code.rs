@@ -25,6 +25,7 @@ fn rs_hash_object(x: Robj) -> Robj {
         let mut walk = Walk {
             hasher: Hasher::new(),
             whole: true,
+            depth: 0,
         };
         // SAFETY: `x` is protected, and the walk only reads.
         unsafe { walk.object(x.get()) };
@@ -41,13 +42,15 @@ fn rs_hash_object(x: Robj) -> Robj {
 fn rs_free_names(x: Robj) -> Robj {
     guard(|| {
         let mut names = Names::default();
-        // SAFETY: as above.
+        // SAFETY: as above. What is no closure takes nothing.
         unsafe {
-            names.function(
-                ffi::get_closure_formals(x.get()),
-                R_ClosureExpr(x.get()),
-                &Scope::default(),
-            )
+            if ffi::TYPEOF(x.get()) == SEXPTYPE::CLOSXP {
+                names.function(
+                    ffi::get_closure_formals(x.get()),
+                    R_ClosureExpr(x.get()),
+                    &Scope::default(),
+                )
+            }
         };
         let texts = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>();
         Ok(list!(
@@ -61,10 +64,25 @@ fn rs_free_names(x: Robj) -> Robj {
 struct Walk {
     hasher: Hasher,
     whole: bool,
+    depth: usize,
 }
+
+/// What is nested deeper is not looked at: the stack has an end.
+const DEEPEST: usize = 2000;
 
 impl Walk {
     unsafe fn object(&mut self, x: SEXP) {
+        if self.depth == DEEPEST {
+            self.whole = false;
+            self.tag(b'd');
+            return;
+        }
+        self.depth += 1;
+        self.part(x);
+        self.depth -= 1;
+    }
+
+    unsafe fn part(&mut self, x: SEXP) {
         match ffi::TYPEOF(x) {
             SEXPTYPE::NILSXP => self.tag(b'N'),
             SEXPTYPE::SYMSXP => {
@@ -237,7 +255,12 @@ unsafe fn pairs_length(mut x: SEXP) -> usize {
     n
 }
 
+/// The name of a symbol; code that was put together by hand has other things
+/// where a symbol belongs, and those have no name.
 unsafe fn symbol(x: SEXP) -> String {
+    if ffi::TYPEOF(x) != SEXPTYPE::SYMSXP {
+        return String::new();
+    }
     match crate::convert::utf8(ffi::PRINTNAME(x)) {
         Ok(text) => text.into_owned(),
         Err(_) => String::from_utf8_lossy(chars(ffi::PRINTNAME(x))).into_owned(),
@@ -246,6 +269,19 @@ unsafe fn symbol(x: SEXP) -> String {
 
 unsafe fn chars<'a>(s: SEXP) -> &'a [u8] {
     std::slice::from_raw_parts(ffi::R_CHAR(s).cast::<u8>(), ffi::Rf_xlength(s) as usize)
+}
+
+/// The first argument of a call, R's NULL when it has none.
+unsafe fn first_argument(call: SEXP) -> SEXP {
+    ffi::CAR(ffi::CDR(call))
+}
+
+/// The first element of a character vector, empty when there is none.
+unsafe fn first_text(x: SEXP) -> String {
+    if ffi::Rf_xlength(x) < 1 {
+        return String::new();
+    }
+    String::from_utf8_lossy(chars(ffi::STRING_ELT(x, 0))).into_owned()
 }
 
 /// Names that are local at a place in the code.
@@ -259,6 +295,7 @@ struct Names {
     used: BTreeSet<String>,
     called: BTreeSet<String>,
     assigned: BTreeSet<String>,
+    depth: usize,
 }
 
 impl Names {
@@ -277,6 +314,15 @@ impl Names {
     }
 
     unsafe fn code(&mut self, x: SEXP, scope: &mut Scope) {
+        if self.depth == DEEPEST {
+            return;
+        }
+        self.depth += 1;
+        self.part(x, scope);
+        self.depth -= 1;
+    }
+
+    unsafe fn part(&mut self, x: SEXP, scope: &mut Scope) {
         match ffi::TYPEOF(x) {
             SEXPTYPE::SYMSXP => {
                 let name = symbol(x);
@@ -300,9 +346,7 @@ impl Names {
         let args = ffi::CDR(x);
         let name = match ffi::TYPEOF(head) {
             SEXPTYPE::SYMSXP => symbol(head),
-            SEXPTYPE::STRSXP => {
-                String::from_utf8_lossy(chars(ffi::STRING_ELT(head, 0))).into_owned()
-            }
+            SEXPTYPE::STRSXP => first_text(head),
             _ => {
                 self.code(head, scope);
                 String::new()
@@ -332,9 +376,7 @@ impl Names {
             "assign" => {
                 let first = ffi::CAR(args);
                 if ffi::TYPEOF(first) == SEXPTYPE::STRSXP && ffi::Rf_xlength(first) == 1 {
-                    self.assigned.insert(
-                        String::from_utf8_lossy(chars(ffi::STRING_ELT(first, 0))).into_owned(),
-                    );
+                    self.assigned.insert(first_text(first));
                 }
                 self.each(args, scope);
             }
@@ -357,11 +399,11 @@ impl Names {
         }
         let mut at = x;
         while ffi::TYPEOF(at) == SEXPTYPE::LANGSXP {
-            at = ffi::CAR(ffi::CDR(at));
+            at = first_argument(at);
         }
         let name = match ffi::TYPEOF(at) {
             SEXPTYPE::SYMSXP => symbol(at),
-            SEXPTYPE::STRSXP => String::from_utf8_lossy(chars(ffi::STRING_ELT(at, 0))).into_owned(),
+            SEXPTYPE::STRSXP => first_text(at),
             _ => return,
         };
         if outside {
