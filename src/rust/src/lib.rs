@@ -7,6 +7,7 @@ mod channel;
 mod code;
 mod convert;
 mod evaluate;
+mod dataset;
 mod fault;
 mod files;
 mod interrupts;
@@ -16,6 +17,7 @@ mod process;
 mod store;
 mod tool;
 mod trail;
+mod rule;
 mod version;
 mod watchdog;
 #[cfg(unix)]
@@ -46,6 +48,9 @@ extendr_module! {
     use store;
     use tool;
     use trail;
+    use evaluate;
+    use dataset;
+    use rule;
     use version;
     use watchdog;
     use worker;
