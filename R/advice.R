@@ -3,7 +3,7 @@
 
 no_advice <- NULL
 
-rule_advice <- function(rule, row, counts, reasons, level) {
+rule_advice <- function(rule, row, counts, reasons, level, grouped) {
   direction <- if (!is.null(rule[["min"]])) "min" else if (!is.null(rule[["max"]])) "max"
   if (is.null(direction)) return(no_advice)
   threshold <- rule[[direction]]
@@ -12,7 +12,7 @@ rule_advice <- function(rule, row, counts, reasons, level) {
   }
   unread <- "missingness_exceeds_policy" %in% reasons || row$n_observed == 0 ||
     is.na(row$confidence_level)
-  if (unread || isTRUE(row[["dependent"]])) return(no_advice)
+  if (unread || grouped) return(no_advice)
   rate_advice(row, threshold, direction, level)
 }
 

@@ -58,7 +58,8 @@ read_yaml <- function(text, file, call = caller_env()) {
 with_place <- function(file, expr, call = caller_env()) {
   tryCatch(expr, warrant_error = function(e) {
     if (!is.null(e[["file"]])) rlang::cnd_signal(e)
-    line <- if (is.null(e$field)) NULL else line_of(file, e$field)
+    line <- e[["line"]]
+    if (is.null(line) && !is.null(e[["pointer"]])) line <- line_of(file, e[["pointer"]])
     where <- paste0(file, if (!is.null(line)) paste0(", line ", line))
     e$message <- sub("^", paste0(where, ": "), e$message)
     e$file <- file

@@ -47,7 +47,7 @@ decision_columns <- function(rows) {
   columns <- as.list(rows)[c("metric", "type", counts, "confidence_level", "lower", "upper")]
   columns[counts] <- lapply(columns[counts], as.numeric)
   columns$n_failed[is.na(columns$n_failed)] <- 0
-  columns$dependent <- rep(FALSE, nrow(rows))
+  columns$dependent <- rows$reason %in% "unsupported_dependence_structure"
   columns
 }
 
@@ -66,7 +66,7 @@ new_decision <- function(gate, policy, rows, ev) {
     row <- rows[at[i], ]
     rule_advice(
       policy$rules[[i]], row, quantile_counts(ev, row$metric), gate$reasons[[i]],
-      policy$confidence_level
+      policy$confidence_level, !is.null(ev$counts$rates[["shares"]])
     )
   }))
   gate$policy <- policy

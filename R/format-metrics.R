@@ -44,7 +44,7 @@ count_of <- function(n, noun) {
   paste0(text, " ", noun, if (n == 1) "" else "s")
 }
 
-units_of <- c(agent_steps = "step", agent_tool_calls = "tool call")
+units_of <- c(agent_steps = "step", agent_tool_calls = "tool call", latency_ms = "millisecond")
 
 dot <- function() if (l10n_info()[["UTF-8"]]) " \u00b7 " else " - "
 

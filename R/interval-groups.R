@@ -6,11 +6,8 @@
 # error level on either side. Missing groups have share 0 for the lower bound and
 # share 1 for the upper.
 
-# Shares of one rate: a list of `share` (distinct values) and `count`.
-mean_share <- function(shares) {
-  if (length(shares$count) == 0) return(NA_real_)
-  sum(shares$share * shares$count) / sum(shares$count)
-}
+# `shares`: for each rate the share of passed trials of each complete group.
+mean_share <- function(shares) if (length(shares)) mean(shares) else NA_real_
 
 group_intervals <- function(shares, missing, level) {
   tail <- (1 - level) / 2
@@ -22,10 +19,12 @@ group_intervals <- function(shares, missing, level) {
 }
 
 group_interval <- function(shares, missing, tail) {
-  sum <- sum(shares$share * shares$count)
-  n <- sum(shares$count) + missing
+  n <- length(shares) + missing
   if (n == 0) return(c(NA_real_, NA_real_))
-  c(1 - mean_upper(n - sum, n, tail), mean_upper(sum + missing, n, tail))
+  c(
+    1 - mean_upper(n - sum(shares), n, tail),
+    mean_upper(sum(shares) + missing, n, tail)
+  )
 }
 
 # The largest mean that a sum this small does not rule out.

@@ -25,7 +25,10 @@
 #' values between 0 and 1, which holds for any way in which the trials of a group
 #' depend on each other (W. Hoeffding 1963, Theorem 1, Journal of the American
 #' Statistical Association 58; V. Bentkus 2004, Theorem 1.2, Annals of
-#' Probability 32). It is somewhat wider than the interval of single trials.
+#' Probability 32). It is somewhat wider than the interval of as many single cases.
+#' `n_passed` counts the groups of which every trial passed. Quantiles of repeated
+#' trials have no interval (reason `unsupported_dependence_structure`), and a rule on
+#' one goes to a person.
 #'
 #' @param ev An evaluation, see [evaluate()].
 #' @param ... Must be empty.
@@ -33,7 +36,7 @@
 #' @returns A tibble with the columns metric, type (`rate` or `quantile`),
 #'   estimate, lower, upper, confidence_level, n_total, n_eligible, n_observed,
 #'   n_passed, n_failed, n_missing, n_excluded; then reason (why there is no
-#'   estimate), source and quantile of a quantile, and the list columns
+#'   estimate or no interval), source and quantile of a quantile, and the list columns
 #'   missing_reasons and exclusions (named counts). A bound that does not exist is
 #'   `NA`; `confidence_level` is `NA` where there is no interval at all.
 #' @export
@@ -57,10 +60,14 @@ metric_columns <- c(
   "reason", "source", "quantile", "missing_reasons", "exclusions"
 )
 
-# Rates, then quantiles; `slice` and `value` go along.
+# Rates, then quantiles; `slice` and `value` go along. Order statistics of
+# repeated trials are not independent: their quantiles have no interval.
 metric_rows <- function(rates, quantiles, level) {
   rows <- rbind(rate_rows(rates, level), quantile_rows(quantiles, level))
+  dependent <- rows$type == "quantile" & !is.null(rates[["shares"]])
+  rows[dependent, c("lower", "upper", "confidence_level")] <- NA_real_
   rows$reason <- ifelse(is.na(rows$estimate), "no_observations", NA_character_)
+  rows$reason[dependent & is.na(rows$reason)] <- "unsupported_dependence_structure"
   rows
 }
 

@@ -14,7 +14,7 @@
 #' between them. Groups of one table overlap and the run holds them all, so read a
 #' mark as a place to look. `marked` and `p_value` are `NA` where nothing was tested:
 #' quantiles, groups without an observation, and results below the minimum support
-#' unless `mark_all = TRUE`.
+#' unless `mark_all = TRUE`; nor are groups of repeated trials tested.
 #'
 #' @inheritParams metrics
 #' @param mark_all Whether results below the minimum support are tested as well.
@@ -40,7 +40,8 @@ slices <- function(ev, ..., confidence_level = 0.95, mark_all = FALSE) {
   short <- rows$support < min_support(ev)
   rows[short, c("lower", "upper", "confidence_level")] <- NA_real_
   run <- metrics(ev, confidence_level = confidence_level)
-  rows <- mark_rows(rows, run, if (mark_all) rep(TRUE, nrow(rows)) else !short)
+  grouped <- !is.null(rates[["shares"]])
+  rows <- mark_rows(rows, run, !grouped & (mark_all | !short))
   columns <- append(metric_columns, c("support", "marked", "p_value"), after = 13)
   new_metric_table(rows[c("slice", "value", columns)], "agent_slices", ev)
 }

@@ -1,10 +1,11 @@
-//! Cases from JSON Lines, and the random stream of each.
+//! Cases from JSON Lines, the random stream of each, and the log of their runs.
 
 use crate::fault::guard;
 use extendr_api::prelude::*;
 use warrant_core::dataset::Cases;
 use warrant_core::digest::Digest;
 use warrant_core::error::Fault;
+use warrant_core::runlog::{Log, Row};
 
 // The columns of a JSON Lines text of cases.
 #[extendr]
@@ -54,8 +55,73 @@ fn stream(text: &str) -> Vec<i32> {
         .collect()
 }
 
+// One line of the log of a run, from JSON texts; `None` (NULL) where there is none.
+#[extendr]
+fn rs_run_line(
+    case_id: &str,
+    case_digest: &str,
+    status: &str,
+    output: Option<String>,
+    error: Option<String>,
+    trajectories: Vec<String>,
+) -> Robj {
+    guard(|| {
+        let row = Row {
+            case_id: case_id.to_owned(),
+            case_digest: case_digest.to_owned(),
+            status: status.to_owned(),
+            output,
+            error,
+            trajectories,
+        };
+        Ok(row.line())
+    })
+}
+
+// The header (JSON), the columns and the length of the whole lines of a log.
+#[extendr]
+fn rs_run_log(bytes: &[u8]) -> Robj {
+    guard(|| {
+        let log = Log::read(bytes).map_err(|error| -> Box<dyn Fault> { Box::new(error) })?;
+        let text = |f: fn(&Row) -> Option<&str>| -> Strings {
+            log.rows
+                .iter()
+                .map(|row| f(row).map_or(Rstr::na(), Rstr::from))
+                .collect()
+        };
+        let trajectories = log
+            .rows
+            .iter()
+            .map(|row| Robj::from(row.trajectories.clone()));
+        Ok(list!(
+            header = warrant_core::canon::to_string(&log.header),
+            case_id = text(|row| Some(&row.case_id)),
+            case_digest = text(|row| Some(&row.case_digest)),
+            status = text(|row| Some(&row.status)),
+            output = text(|row| row.output.as_deref()),
+            error = text(|row| row.error.as_deref()),
+            trajectory = List::from_values(trajectories),
+            whole = log.whole as f64
+        ))
+    })
+}
+
+// A seed from the operating system: a whole number below 2^31.
+#[extendr]
+fn rs_fresh_seed() -> Robj {
+    guard(|| {
+        let mut bytes = [0u8; 4];
+        // Without a source of randomness a fixed seed is still a seed.
+        let _ = getrandom::fill(&mut bytes);
+        Ok(f64::from(u32::from_le_bytes(bytes) >> 1))
+    })
+}
+
 extendr_module! {
     mod dataset;
     fn rs_cases;
     fn rs_case_streams;
+    fn rs_fresh_seed;
+    fn rs_run_line;
+    fn rs_run_log;
 }

@@ -41,15 +41,6 @@ fn rs_decide(text: &str, columns: List, partial: bool) -> Robj {
     })
 }
 
-// The canonical form of a JSON text that a person wrote.
-#[extendr]
-fn rs_canonical(text: &str) -> Robj {
-    guard(|| {
-        let value = canon::parse(text.as_bytes()).map_err(boxed)?;
-        Ok(canon::to_string(&value))
-    })
-}
-
 // State and reason of bounds against thresholds; `min` says which kind of rule.
 #[extendr]
 fn rs_bound_verdicts(lower: &[f64], upper: &[f64], threshold: &[f64], min: Logicals) -> Robj {
@@ -221,5 +212,4 @@ extendr_module! {
     fn rs_policy;
     fn rs_decide;
     fn rs_bound_verdicts;
-    fn rs_canonical;
 }

@@ -24,6 +24,8 @@ pub mod provider;
 pub mod render;
 pub mod run;
 pub(crate) mod scan;
+pub mod rule;
+pub mod runlog;
 pub mod schema;
 pub mod slice;
 pub mod suite;

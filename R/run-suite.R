@@ -1,0 +1,358 @@
+#' Describe a system under test
+#'
+#' Says what answers the cases, under which name and version, and what it records.
+#' Criteria on agents (`agent_*`) are refused for a system that does not say it
+#' records trajectories, rather than finding every case missing.
+#'
+#' @param fn A function of one case: a list of `id`, `input` and `metadata`. What a
+#'   case expects is not shown to it. Its value is the answer, anything that
+#'   [hash_content()] can turn into JSON. With `tools`, it is called with a second
+#'   argument: fresh copies of the tools, so that budgets start anew for each case.
+#' @param name,version Name and version of the system, kept with its runs.
+#' @param ... Must be empty.
+#' @param records `"agent_trajectory/v1"` when `fn` calls [record_trajectory()].
+#' @param tools A list of tools, see [agent_tool()].
+#' @returns An `agent_system`.
+#' @export
+#' @examples
+#' agent_system(function(case) toupper(case$input), "shouter", "1.0")
+agent_system <- function(fn, name = "system", version = "0", ..., records = character(),
+                         tools = NULL) {
+  check_dots_empty()
+  if (!is.function(fn)) {
+    stop_warrant(
+      c("`fn` must be a function of one case.", x = class_words(fn)),
+      "input", "not_a_function", argument = "fn"
+    )
+  }
+  check_name(name)
+  check_name(version)
+  unknown <- setdiff(records, trajectory_schema)
+  if (length(unknown)) {
+    stop_warrant(
+      c(
+        sprintf("`records` must be \"%s\" or empty.", trajectory_schema),
+        x = sprintf("It has \"%s\".", unknown[1])
+      ),
+      "suite", "unknown_record", argument = "records"
+    )
+  }
+  structure(
+    list(fn = fn, name = name, version = version, records = records, tools = tools),
+    class = "agent_system"
+  )
+}
+
+trajectory_schema <- "agent_trajectory/v1"
+
+#' @export
+print.agent_system <- function(x, ...) {
+  writeLines(c(
+    sprintf("<agent_system> %s %s", x$name, x$version),
+    sprintf("* records: %s", if (length(x$records)) x$records else "answers only"),
+    if (length(x$tools)) sprintf("* tools: %d, fresh for each case", length(x$tools))
+  ))
+  invisible(x)
+}
+
+as_system <- function(x, declared = NULL, call = caller_env()) {
+  if (inherits(x, "agent_system")) return(x)
+  if (is.function(x)) {
+    if (is.null(declared)) return(agent_system(x))
+    declared$fn <- x
+    declared["callable"] <- list(NULL)
+    return(declared)
+  }
+  stop_warrant(
+    c("`system` must be a function of one case, or an agent_system().", x = class_words(x)),
+    "input", "not_a_system", argument = "system", call = call
+  )
+}
+
+# The system of a suite file: its function is read when it is run.
+system_from_spec <- function(spec, base) {
+  if (is.null(spec)) return(NULL)
+  structure(
+    list(
+      fn = NULL, name = or_else(spec$name, "system"),
+      version = as.character(or_else(spec$version, "0")),
+      records = as.character(unlist(spec$records)), tools = NULL,
+      callable = spec$callable, base = base
+    ),
+    class = "agent_system"
+  )
+}
+
+or_else <- function(x, default) if (is.null(x)) default else x
+
+load_callable <- function(system, call) {
+  parts <- regmatches(system$callable, regexec("^(.+):([^:]+)$", system$callable))[[1]]
+  file <- if (length(parts)) file.path(system$base, parts[2]) else ""
+  if (!file.exists(file)) {
+    stop_warrant(
+      c(
+        "The suite's `callable` must name a function as file.R:function.",
+        x = sprintf("\"%s\" does not lead to a file.", system$callable)
+      ),
+      "suite", "callable_not_found", callable = system$callable, call = call
+    )
+  }
+  env <- new.env(parent = globalenv())
+  sys.source(file, env, chdir = TRUE)
+  fn <- env[[parts[3]]]
+  if (!is.function(fn)) {
+    stop_warrant(
+      sprintf("%s defines no function `%s`.", file, parts[3]),
+      "suite", "callable_not_found", callable = system$callable, call = call
+    )
+  }
+  system$fn <- fn
+  system
+}
+
+#' Run a system over the cases of a suite
+#'
+#' Each case is run once, and its answer, error and recorded trajectory are kept as
+#' data: a case that fails or runs out of time never stops the others. A
+#' *malformed* trajectory does stop the run, since it says that the recording is
+#' wrong and not the system.
+#'
+#' Cases run over the user's [future::plan()] when the future.apply package is
+#' installed, else one after the other. Each case has a random stream of its own,
+#' made from `seed` and the case's id: order, plan and number of workers change
+#' nothing, and the session's `.Random.seed` is left as it was. Time limits are those
+#' of session isolation: code that never lets R look up cannot be stopped before it
+#' returns, and is then a timeout all the same.
+#'
+#' Ctrl-C ends the run after putting the cases so far in order: the rest is
+#' `NOT_RUN`, a warning of class `warrant_warning_interrupted` says so, and the release
+#' gate blocks on such a partial run. With `file` the cases that ended are on disk, and
+#' the same call goes on where it stopped, also after a crash.
+#'
+#' @param suite A suite, see [suite()] and [read_suite()].
+#' @param system A function of one case or an [agent_system()]; the suite's own by
+#'   default.
+#' @param ... Must be empty.
+#' @param seed A whole number. `NULL` draws one, which is kept in the result.
+#' @param timeout_s Time limit of each case in seconds.
+#' @param file Path of a JSONL file to which each case is written as it ends, and
+#'   from which cases that ended before are taken.
+#' @param progress Whether to show a progress bar.
+#' @returns An `agent_runs` object for [evaluate()], with the `seed`.
+#' @export
+#' @examples
+#' sums <- suite(
+#'   data.frame(id = c("a", "b"), input = c("2 + 2", "3 * 3"), expected = c("4", "9")),
+#'   list(criterion_equals("answer"))
+#' )
+#' run_suite(sums, function(case) as.character(eval(parse(text = case$input))))
+run_suite <- function(suite, system = NULL, ..., seed = NULL, timeout_s = 120,
+                      file = NULL, progress = interactive()) {
+  check_suite(suite)
+  check_dots_empty()
+  check_seconds(timeout_s)
+  check_seed(seed)
+  check_flag(progress)
+  system <- ready_system(suite, system)
+  check_records(suite, system)
+  log <- open_log(file, suite, system, seed)
+  jobs <- case_jobs(suite, log$seed)
+  done <- log$rows
+  left <- setdiff(seq_along(jobs), match(names(done), suite$cases$id))
+  done <- run_cases(jobs, left, done, system, timeout_s, log, progress, suite)
+  runs_of(suite, done, log$seed, system)
+}
+
+ready_system <- function(suite, system, call = caller_env()) {
+  if (!is.null(system)) return(as_system(system, suite$system, call))
+  system <- suite$system
+  if (is.null(system)) {
+    stop_warrant(
+      c("`system` must be given: the suite names none.", i = "Pass a function of one case."),
+      "suite", "no_system", argument = "system", call = call
+    )
+  }
+  if (is.null(system$fn)) load_callable(system, call) else system
+}
+
+check_records <- function(suite, system, call = caller_env()) {
+  if (trajectory_schema %in% system$records) return(invisible())
+  types <- vapply(suite$criteria, `[[`, "", "type")
+  needs <- vapply(suite$criteria, `[[`, "", "criterion")[startsWith(types, "agent_")]
+  needs <- c(needs, grep("^metadata[.]", suite$slices, value = TRUE, invert = TRUE))
+  if (length(needs) == 0) return(invisible())
+  stop_warrant(
+    c(
+      "The system must say that it records trajectories: these read them.",
+      x = paste(needs, collapse = ", "),
+      i = sprintf("Use agent_system(fn, ..., records = \"%s\") and record_trajectory().", trajectory_schema)
+    ),
+    "suite", "records_needed", needs = needs, call = call
+  )
+}
+
+case_jobs <- function(suite, seed) {
+  cases <- suite$cases
+  streams <- unwrap_core(rs_case_streams(as.numeric(seed), cases$id))
+  lapply(seq_along(cases$id), function(i) {
+    list(
+      id = cases$id[i], input = cases$input[i], metadata = cases$metadata[i],
+      stream = streams[[i]], digest = case_digest(cases$input[i], cases$metadata[i])
+    )
+  })
+}
+
+case_digest <- function(input, metadata) unwrap_core(rs_hash_content(paste0(input, "\n", metadata)))
+
+# In batches, so that what ended is written down, the bar moves and Ctrl-C is
+# heard. `done` is a list of rows by case id.
+run_cases <- function(jobs, left, done, system, timeout_s, log, progress, suite) {
+  map <- case_map()
+  batches <- split(left, (seq_along(left) - 1) %/% map$batch)
+  bar <- if (progress) cli::cli_progress_bar("Running cases", total = length(left))
+  tryCatch(
+    for (batch in batches) {
+      rows <- map$apply(jobs[batch], run_case, system, timeout_s)
+      stop_on_malformed(rows)
+      names(rows) <- vapply(rows, `[[`, "", "id")
+      append_log(log, rows)
+      done[names(rows)] <- rows
+      if (progress) cli::cli_progress_update(length(batch), id = bar)
+    },
+    interrupt = function(cnd) {
+      warn_interrupted(length(done), length(jobs))
+    }
+  )
+  if (progress) cli::cli_progress_done(id = bar)
+  done
+}
+
+warn_interrupted <- function(done, total) {
+  rlang::warn(
+    sprintf("Interrupted: %d of %d cases were run, the others are NOT_RUN.", done, total),
+    class = c("warrant_warning_interrupted", "warrant_warning")
+  )
+}
+
+# The user's plan when future.apply is there and the plan has workers.
+case_map <- function() {
+  installed <- requireNamespace("future.apply", quietly = TRUE)
+  workers <- if (installed) future::nbrOfWorkers() else 1
+  if (!installed || inherits(future::plan(), "sequential")) {
+    return(list(batch = 1, apply = function(jobs, f, ...) lapply(jobs, f, ...)))
+  }
+  workers <- if (is.finite(workers)) workers else 16
+  list(batch = 4 * workers, apply = function(jobs, f, ...) {
+    # The streams are set by case; future need not look after them.
+    future.apply::future_lapply(jobs, f, ..., future.seed = NULL, future.packages = "warrant")
+  })
+}
+
+# One case, in this process or in a worker. Always a row; a malformed trajectory
+# is the row's `fault`.
+run_case <- function(job, system, timeout_s) {
+  before <- the$recorder
+  the$recorder <- recorder <- new_recorder()
+  on.exit(the$recorder <- before)
+  answer <- with_stream(job$stream, tryCatch(
+    limit_call(function() answer_json(system, job), timeout_s),
+    error = identity
+  ))
+  row <- list(id = job$id, digest = job$digest, trajectory = character())
+  fault <- recorder$fault
+  if (inherits(answer, "warrant_error_trajectory")) fault <- answer
+  if (!is.null(fault)) return(c(row, list(fault = fault)))
+  if (is_timed_out(answer)) {
+    return(c(row, status = "TIMEOUT", error = error_json("timeout", sprintf("no answer within %s s", format(timeout_s)))))
+  }
+  if (inherits(answer, "error")) {
+    return(c(row, status = "ERROR", error = error_json(class(answer)[1], conditionMessage(answer))))
+  }
+  recorded <- tryCatch(recorded_json(recorder), warrant_error = identity)
+  if (inherits(recorded, "error")) return(c(row, list(fault = recorded)))
+  row$trajectory <- recorded
+  c(row, status = "OK", output = answer)
+}
+
+answer_json <- function(system, job) {
+  case <- list(
+    id = job$id, input = json_as_list(job$input), metadata = json_as_list(job$metadata)
+  )
+  value <- if (length(system$tools)) {
+    system$fn(case, lapply(system$tools, fresh_tool))
+  } else {
+    system$fn(case)
+  }
+  unwrap_core(rs_to_json(value))
+}
+
+error_json <- function(type, message) {
+  unwrap_core(rs_to_json(list(type = type, message = enc2utf8(message))))
+}
+
+# Runs `expr` on a random stream of its own and leaves the session's as it was.
+with_stream <- function(stream, expr) {
+  env <- globalenv()
+  before <- env[[".Random.seed"]]
+  on.exit(
+    if (is.null(before)) {
+      if (exists(".Random.seed", env, inherits = FALSE)) rm(".Random.seed", envir = env)
+    } else {
+      assign(".Random.seed", before, envir = env)
+    }
+  )
+  # 10407: L'Ecuyer-CMRG, inversion, rejection.
+  assign(".Random.seed", c(10407L, stream), envir = env)
+  expr
+}
+
+stop_on_malformed <- function(rows, call = caller_env(2)) {
+  for (row in rows) {
+    if (is.null(row$fault)) next
+    stop_warrant(
+      c(
+        sprintf("Case `%s` recorded a malformed trajectory; the run stops.", row$id),
+        x = conditionMessage(row$fault)
+      ),
+      "trajectory", "malformed_trajectory", case_id = row$id, parent = row$fault, call = call
+    )
+  }
+}
+
+runs_of <- function(suite, done, seed, system) {
+  ids <- suite$cases$id
+  rows <- unname(done[ids])
+  part <- function(name, none) {
+    vapply(rows, function(row) if (is.null(row[[name]])) none else row[[name]], "")
+  }
+  new_agent_runs(
+    case_id = ids, status = part("status", "NOT_RUN"), output = part("output", NA_character_),
+    error = part("error", NA_character_),
+    trajectory = lapply(rows, function(row) as.character(row$trajectory)),
+    seed = seed, system = system[c("name", "version", "records")]
+  )
+}
+
+check_suite <- function(suite, call = caller_env()) {
+  if (inherits(suite, "agent_suite")) return(invisible(suite))
+  stop_warrant(
+    c("`suite` must be a suite, as suite() or read_suite() makes it.", x = class_words(suite)),
+    "input", "not_a_suite", argument = "suite", call = call
+  )
+}
+
+check_seed <- function(seed, call = caller_env()) {
+  whole <- is.numeric(seed) && length(seed) == 1 && is.finite(seed) && seed == round(seed)
+  if (is.null(seed) || whole) return(invisible(seed))
+  stop_warrant("`seed` must be one whole number, or NULL.", "input", "invalid_seed",
+    argument = "seed", call = call
+  )
+}
+
+check_seconds <- function(x, arg = deparse(substitute(x)), call = caller_env()) {
+  if (is.numeric(x) && length(x) == 1 && !is.na(x) && x > 0) return(invisible(x))
+  stop_warrant(
+    sprintf("`%s` must be a number of seconds above 0.", arg), "input", "invalid_seconds",
+    argument = arg, call = call
+  )
+}
