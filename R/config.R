@@ -103,3 +103,11 @@ next_part <- function(lines, at, depth, part) {
 }
 
 json_as_list <- function(text, call = caller_env()) unwrap_core(rs_from_json(text), call)
+
+# A JSON value in which every array is a list, so that a list of one stays one.
+json_as_tree <- function(text, call = caller_env()) {
+  parts <- unwrap_core(rs_members(text), call)
+  if (is.null(parts)) return(json_as_list(text, call))
+  values <- lapply(parts$texts, json_as_tree, call)
+  if (is.null(parts$names)) values else stats::setNames(values, parts$names)
+}

@@ -22,21 +22,14 @@
 #' read_suite(file)
 read_suite <- function(file) {
   text <- config_json(file)
-  x <- json_as_list(text)
-  check_project(x, file)
+  with_place(file, unwrap_core(rs_suite_check(text)))
+  x <- json_as_tree(text)
   base <- dirname(normalizePath(file, mustWork = TRUE))
-  cases <- if (!is.null(x$dataset)) read_cases(file.path(base, x$dataset))
-  with_place(file, new_suite(
-    cases = if (is.null(cases)) read_cases(NULL) else cases,
+  new_suite(
+    cases = read_cases(if (!is.null(x$dataset)) file.path(base, x$dataset)),
     criteria = lapply(x$evaluators, criterion_from_spec),
     metrics = lapply(x$metrics, structure, class = "agent_metric"),
-    slices = as.character(unlist(x$slices)),
-    min_slice_support = if (is.null(x$min_slice_support)) 30 else x$min_slice_support,
+    slices = as.character(unlist(x$slices)), min_slice_support = x$min_slice_support,
     system = system_from_spec(x$system, base), name = x$project
-  ))
+  )
 }
-
-project_keys <- c(
-  "version", "project", "dataset", "system", "evaluators", "metrics", "slices",
-  "min_slice_support"
-)

@@ -7,6 +7,7 @@ mod channel;
 mod code;
 mod convert;
 mod evaluate;
+mod config;
 mod dataset;
 mod fault;
 mod files;
@@ -49,6 +50,7 @@ extendr_module! {
     use tool;
     use trail;
     use evaluate;
+    use config;
     use dataset;
     use rule;
     use version;
