@@ -60,34 +60,14 @@ check_all <- function(x, class, arg, what, call = caller_env()) {
 }
 
 # The core checks the whole: names, fields, slices, and each case against each
-# criterion. What was left to defaults is settled.
+# criterion, whose names it settles.
 new_suite <- function(cases, criteria, metrics, slices, min_slice_support, system, name,
                       call = caller_env()) {
-  suite <- structure(
-    list(
-      name = name, cases = cases, criteria = criteria, metrics = unname(metrics),
-      slices = slices, min_slice_support = min_slice_support, system = system
-    ),
-    class = "agent_suite"
+  suite <- list(
+    name = name, cases = cases, criteria = criteria, metrics = unname(metrics),
+    slices = slices, min_slice_support = min_slice_support, system = system
   )
-  settled <- json_as_list(unwrap_core(rs_suite_check(suite_json(suite, FALSE)), call), call)
-  for (i in seq_along(criteria)) {
-    suite$criteria[[i]]$criterion <- settled$evaluators[[i]]$criterion
-  }
-  suite$min_slice_support <- settled$min_slice_support
-  unwrap_core(rs_eval_begin(suite_json(suite), cases, FALSE, TRUE), call)
-  suite
-}
-
-# The suite as its file declares it, without its cases. Criteria that were given
-# no name of their own get one that is unique.
-suite_json <- function(suite, settled = TRUE) {
-  criteria <- lapply(suite$criteria, function(x) structure(criterion_json(x, settled), class = "json"))
-  declared <- list(
-    evaluators = criteria, metrics = lapply(suite$metrics, unclass),
-    slices = as.list(suite$slices), min_slice_support = suite$min_slice_support
-  )
-  unwrap_core(rs_to_json(declared[!vapply(declared, is.null, NA)]))
+  check_suite_parts(structure(suite, class = "agent_suite"), call)
 }
 
 #' Report a quantile of what runs took

@@ -58,7 +58,7 @@ test_that("a suite prints what it judges", {
 
 test_that("parts of a suite are checked when it is made", {
   cases <- data.frame(id = "a", input = 1)
-  expect_warrant_error(suite(cases, answers(), slices = "nonsense"), "suite", message = "nonsense")
+  expect_warrant_error(suite(cases, answers(), slices = "nonsense"), "unknown_slice")
   expect_warrant_error(suite(cases, answers(), slices = "tool_calls:0"), "suite")
   expect_warrant_error(suite(cases, list("answer")), "invalid_argument", argument = "criteria")
   expect_warrant_error(suite(cases, answers(), list(1)), "invalid_argument", argument = "metrics")

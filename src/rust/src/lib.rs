@@ -9,16 +9,17 @@ mod convert;
 mod evaluate;
 mod config;
 mod dataset;
+mod evaluate;
 mod fault;
 mod files;
 mod interrupts;
 mod journal;
 mod owner;
 mod process;
+mod rule;
 mod store;
 mod tool;
 mod trail;
-mod rule;
 mod version;
 mod watchdog;
 #[cfg(unix)]
