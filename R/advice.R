@@ -108,7 +108,7 @@ advice_words <- function(advice) {
 #' cases_needed(40, policy)
 #' cases_needed(example_evaluation(), policy)
 cases_needed <- function(x, policy, ...) {
-  check_dots_empty()
+  check_dots(...)
   check_policy(policy)
   if (inherits(x, "agent_evaluation")) return(needed_after(x, policy))
   cases <- if (inherits(x, "agent_suite")) length(x$cases$id) else x

@@ -19,7 +19,7 @@
 #' ggplot2::autoplot(example_evaluation())
 autoplot.agent_evaluation <- function(object, ..., slice = NULL, metric = NULL,
                                       confidence_level = 0.95) {
-  check_dots_empty()
+  check_dots(...)
   data <- plot_data(object, slice, metric, confidence_level)
   draw_intervals(data, confidence_level)
 }

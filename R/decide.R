@@ -33,7 +33,7 @@
 decide <- function(ev, policy, ..., stop_on_block = FALSE) {
   check_evaluation(ev)
   check_policy(policy)
-  check_dots_empty()
+  check_dots(...)
   check_flag(stop_on_block)
   rows <- metrics(ev, confidence_level = policy$confidence_level)
   gate <- unwrap_core(rs_decide(policy$json, decision_columns(rows), is_partial(ev)))

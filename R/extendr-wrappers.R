@@ -133,21 +133,6 @@ rs_audit_append <- function(path, lines, at, sync) .Call(wrap__rs_audit_append, 
 rs_audit_complete <- function(path, run, lines, head, at, sync) .Call(wrap__rs_audit_complete, path, run, lines, head, at, sync)
 
 rs_audit_has_run <- function(path, run) .Call(wrap__rs_audit_has_run, path, run)
-rs_cases <- function(text) .Call(wrap__rs_cases, text)
-
-rs_case_streams <- function(seed, ids) .Call(wrap__rs_case_streams, seed, ids)
-
-rs_fresh_seed <- function() .Call(wrap__rs_fresh_seed)
-
-rs_run_line <- function(case_id, case_digest, status, output, error, trajectories) .Call(wrap__rs_run_line, case_id, case_digest, status, output, error, trajectories)
-
-rs_run_log <- function(bytes) .Call(wrap__rs_run_log, bytes)
-
-rs_policy <- function(text, ids, kinds) .Call(wrap__rs_policy, text, ids, kinds)
-
-rs_decide <- function(text, columns, partial) .Call(wrap__rs_decide, text, columns, partial)
-
-rs_bound_verdicts <- function(lower, upper, threshold, min) .Call(wrap__rs_bound_verdicts, lower, upper, threshold, min)
 
 rs_version <- function() .Call(wrap__rs_version)
 

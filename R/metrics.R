@@ -44,7 +44,7 @@
 #' metrics(example_evaluation())
 metrics <- function(ev, ..., confidence_level = 0.95) {
   check_evaluation(ev)
-  check_dots_empty()
+  check_dots(...)
   check_level(confidence_level)
   rates <- ev$counts$rates
   quantiles <- ev$counts$quantiles

@@ -28,7 +28,7 @@
 #' rule_max_failures("no-deletion", "agent_constraints_satisfied", 0)
 rule_min <- function(id, metric, threshold, ..., max_missing_fraction = NULL,
                      requires_manual_review = FALSE) {
-  check_dots_empty()
+  check_dots(...)
   new_rule(
     id = id, metric = metric, kind = "interval_threshold", min = threshold,
     max_missing_fraction = max_missing_fraction,
@@ -40,7 +40,7 @@ rule_min <- function(id, metric, threshold, ..., max_missing_fraction = NULL,
 #' @export
 rule_max <- function(id, metric, threshold, ..., max_missing_fraction = NULL,
                      requires_manual_review = FALSE) {
-  check_dots_empty()
+  check_dots(...)
   new_rule(
     id = id, metric = metric, kind = "interval_threshold", max = threshold,
     max_missing_fraction = max_missing_fraction,
@@ -52,7 +52,7 @@ rule_max <- function(id, metric, threshold, ..., max_missing_fraction = NULL,
 #' @export
 rule_max_failures <- function(id, metric, max_failures, ...,
                               requires_manual_review = FALSE) {
-  check_dots_empty()
+  check_dots(...)
   new_rule(
     id = id, metric = metric, kind = "observed_count", max_failures = max_failures,
     requires_manual_review = requires_manual_review

@@ -18,15 +18,15 @@
 #' agent_system(function(case) toupper(case$input), "shouter", "1.0")
 agent_system <- function(fn, name = "system", version = "0", ..., records = character(),
                          tools = NULL) {
-  check_dots_empty()
+  check_dots(...)
   if (!is.function(fn)) {
     stop_warrant(
       c("`fn` must be a function of one case.", x = class_words(fn)),
       "input", "not_a_function", argument = "fn"
     )
   }
-  check_name(name)
-  check_name(version)
+  check_string(name)
+  check_string(version)
   unknown <- setdiff(records, trajectory_schema)
   if (length(unknown)) {
     stop_warrant(
@@ -149,7 +149,7 @@ load_callable <- function(system, call) {
 run_suite <- function(suite, system = NULL, ..., seed = NULL, timeout_s = 120,
                       file = NULL, progress = interactive()) {
   check_suite(suite)
-  check_dots_empty()
+  check_dots(...)
   check_seconds(timeout_s)
   check_seed(seed)
   check_flag(progress)

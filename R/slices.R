@@ -26,7 +26,7 @@
 #' slices(example_evaluation())
 slices <- function(ev, ..., confidence_level = 0.95, mark_all = FALSE) {
   check_evaluation(ev)
-  check_dots_empty()
+  check_dots(...)
   check_level(confidence_level)
   check_flag(mark_all)
   rates <- ev$counts$rates

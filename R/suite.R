@@ -38,7 +38,7 @@
 #' )
 suite <- function(cases, criteria, metrics = list(), slices = character(), ...,
                   min_slice_support = 30, system = NULL, name = NULL) {
-  check_dots_empty()
+  check_dots(...)
   if (inherits(criteria, "agent_criterion")) criteria <- list(criteria)
   if (inherits(metrics, "agent_metric")) metrics <- list(metrics)
   check_all(criteria, "agent_criterion", "criteria", "criteria, as criterion_contains() makes them")
@@ -82,7 +82,7 @@ new_suite <- function(cases, criteria, metrics, slices, min_slice_support, syste
 #' @examples
 #' metric_quantile("steps_p95", "agent_steps", 0.95)
 metric_quantile <- function(id, source = c("agent_steps", "agent_tool_calls"), quantile) {
-  check_name(id)
+  check_string(id)
   source <- arg_match(source)
   check_level(quantile, "quantile")
   structure(
