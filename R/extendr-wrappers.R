@@ -20,6 +20,8 @@ rs_hash_object <- function(x) .Call(wrap__rs_hash_object, x)
 
 rs_free_names <- function(x) .Call(wrap__rs_free_names, x)
 
+rs_members <- function(text) .Call(wrap__rs_members, text)
+
 rs_native_latin1 <- function(yes) .Call(wrap__rs_native_latin1, yes)
 
 rs_to_json <- function(x) .Call(wrap__rs_to_json, x)
@@ -30,7 +32,15 @@ rs_canonical <- function(text) .Call(wrap__rs_canonical, text)
 
 rs_hash_content <- function(x) .Call(wrap__rs_hash_content, x)
 
-rs_sha256 <- function(text) .Call(wrap__rs_sha256, text)
+rs_cases <- function(text) .Call(wrap__rs_cases, text)
+
+rs_case_streams <- function(seed, ids) .Call(wrap__rs_case_streams, seed, ids)
+
+rs_fresh_seed <- function() .Call(wrap__rs_fresh_seed)
+
+rs_run_line <- function(case_id, case_digest, status, output, error, trajectories) .Call(wrap__rs_run_line, case_id, case_digest, status, output, error, trajectories)
+
+rs_run_log <- function(bytes) .Call(wrap__rs_run_log, bytes)
 
 rs_eval_begin <- function(spec, columns, evidence, strict) .Call(wrap__rs_eval_begin, spec, columns, evidence, strict)
 
@@ -56,11 +66,7 @@ rs_verdict_codes <- function() .Call(wrap__rs_verdict_codes)
 
 rs_line_record <- function(line) .Call(wrap__rs_line_record, line)
 
-rs_eval_floor <- function(path) .Call(wrap__rs_eval_floor, path)
-
 rs_has_line <- function(paths) .Call(wrap__rs_has_line, paths)
-
-rs_sha256_file <- function(path) .Call(wrap__rs_sha256_file, path)
 
 rs_verify_start <- function(heads, meaning, claims) .Call(wrap__rs_verify_start, heads, meaning, claims)
 
@@ -76,8 +82,6 @@ rs_verify_drop <- function(id) .Call(wrap__rs_verify_drop, id)
 
 rs_audit_records <- function(paths, lines) .Call(wrap__rs_audit_records, paths, lines)
 
-rs_random_hex <- function() .Call(wrap__rs_random_hex)
-
 rs_seal_lines <- function(run, seq, head, events, data, at, active_ms) .Call(wrap__rs_seal_lines, run, seq, head, events, data, at, active_ms)
 
 rs_content_addresses <- function(key, texts) .Call(wrap__rs_content_addresses, key, texts)
@@ -90,17 +94,11 @@ rs_run_held <- function(base, id) .Call(wrap__rs_run_held, base, id)
 
 rs_run_unlock <- function(id) .Call(wrap__rs_run_unlock, id)
 
-rs_can_fork <- function() .Call(wrap__rs_can_fork)
+rs_policy <- function(text, ids, kinds) .Call(wrap__rs_policy, text, ids, kinds)
 
-rs_bundle_key <- function(bytes) .Call(wrap__rs_bundle_key, bytes)
+rs_decide <- function(text, columns, partial) .Call(wrap__rs_decide, text, columns, partial)
 
-rs_environment_mark <- function() .Call(wrap__rs_environment_mark)
-
-rs_fresh_start <- function(program, args, output) .Call(wrap__rs_fresh_start, program, args, output)
-
-rs_fresh_wait <- function(id, millis) .Call(wrap__rs_fresh_wait, id, millis)
-
-rs_fresh_kill <- function(id) .Call(wrap__rs_fresh_kill, id)
+rs_bound_verdicts <- function(lower, upper, threshold, min) .Call(wrap__rs_bound_verdicts, lower, upper, threshold, min)
 
 rs_store_append <- function(base, token, lines, expect_head, addresses, texts, sync) .Call(wrap__rs_store_append, base, token, lines, expect_head, addresses, texts, sync)
 
@@ -121,8 +119,6 @@ rs_tool_info <- function(ptr) .Call(wrap__rs_tool_info, ptr)
 rs_tool_calls <- function(ptr) .Call(wrap__rs_tool_calls, ptr)
 
 rs_tool_spec <- function(ptr, code, captures, not_covered) .Call(wrap__rs_tool_spec, ptr, code, captures, not_covered)
-
-rs_tool_schema <- function(ptr, provider, strict) .Call(wrap__rs_tool_schema, ptr, provider, strict)
 
 rs_origin <- function(run, agent) .Call(wrap__rs_origin, run, agent)
 
@@ -157,6 +153,10 @@ rs_worker_request <- function(id, request, timeout_s, max_output) .Call(wrap__rs
 rs_worker_wait <- function(id, millis) .Call(wrap__rs_worker_wait, id, millis)
 
 rs_worker_kill <- function(id) .Call(wrap__rs_worker_kill, id)
+
+rs_bundle_key <- function(bytes) .Call(wrap__rs_bundle_key, bytes)
+
+rs_environment_mark <- function() .Call(wrap__rs_environment_mark)
 
 rs_worker_close <- function(id) .Call(wrap__rs_worker_close, id)
 

@@ -141,14 +141,6 @@ keep_arrays <- function(expected) {
   expected
 }
 
-check_name <- function(x, arg = deparse(substitute(x)), call = caller_env()) {
-  if (is.character(x) && length(x) == 1 && !is.na(x) && nzchar(x)) return(invisible(x))
-  stop_warrant(
-    sprintf("`%s` must be one text that is not empty.", arg),
-    "input", "invalid_name", argument = arg, call = call
-  )
-}
-
 #' @export
 format.agent_suite <- function(x, ...) {
   criteria <- vapply(x$criteria, `[[`, "", "criterion")
