@@ -32,6 +32,8 @@ rs_canonical <- function(text) .Call(wrap__rs_canonical, text)
 
 rs_hash_content <- function(x) .Call(wrap__rs_hash_content, x)
 
+rs_sha256 <- function(text) .Call(wrap__rs_sha256, text)
+
 rs_cases <- function(text) .Call(wrap__rs_cases, text)
 
 rs_case_streams <- function(seed, ids) .Call(wrap__rs_case_streams, seed, ids)
@@ -66,7 +68,11 @@ rs_verdict_codes <- function() .Call(wrap__rs_verdict_codes)
 
 rs_line_record <- function(line) .Call(wrap__rs_line_record, line)
 
+rs_eval_floor <- function(path) .Call(wrap__rs_eval_floor, path)
+
 rs_has_line <- function(paths) .Call(wrap__rs_has_line, paths)
+
+rs_sha256_file <- function(path) .Call(wrap__rs_sha256_file, path)
 
 rs_verify_start <- function(heads, meaning, claims) .Call(wrap__rs_verify_start, heads, meaning, claims)
 
@@ -82,6 +88,8 @@ rs_verify_drop <- function(id) .Call(wrap__rs_verify_drop, id)
 
 rs_audit_records <- function(paths, lines) .Call(wrap__rs_audit_records, paths, lines)
 
+rs_random_hex <- function() .Call(wrap__rs_random_hex)
+
 rs_seal_lines <- function(run, seq, head, events, data, at, active_ms) .Call(wrap__rs_seal_lines, run, seq, head, events, data, at, active_ms)
 
 rs_content_addresses <- function(key, texts) .Call(wrap__rs_content_addresses, key, texts)
@@ -93,6 +101,18 @@ rs_run_lock <- function(base) .Call(wrap__rs_run_lock, base)
 rs_run_held <- function(base, id) .Call(wrap__rs_run_held, base, id)
 
 rs_run_unlock <- function(id) .Call(wrap__rs_run_unlock, id)
+
+rs_can_fork <- function() .Call(wrap__rs_can_fork)
+
+rs_bundle_key <- function(bytes) .Call(wrap__rs_bundle_key, bytes)
+
+rs_environment_mark <- function() .Call(wrap__rs_environment_mark)
+
+rs_fresh_start <- function(program, args, output) .Call(wrap__rs_fresh_start, program, args, output)
+
+rs_fresh_wait <- function(id, millis) .Call(wrap__rs_fresh_wait, id, millis)
+
+rs_fresh_kill <- function(id) .Call(wrap__rs_fresh_kill, id)
 
 rs_policy <- function(text, ids, kinds) .Call(wrap__rs_policy, text, ids, kinds)
 
@@ -119,6 +139,8 @@ rs_tool_info <- function(ptr) .Call(wrap__rs_tool_info, ptr)
 rs_tool_calls <- function(ptr) .Call(wrap__rs_tool_calls, ptr)
 
 rs_tool_spec <- function(ptr, code, captures, not_covered) .Call(wrap__rs_tool_spec, ptr, code, captures, not_covered)
+
+rs_tool_schema <- function(ptr, provider, strict) .Call(wrap__rs_tool_schema, ptr, provider, strict)
 
 rs_origin <- function(run, agent) .Call(wrap__rs_origin, run, agent)
 
@@ -153,10 +175,6 @@ rs_worker_request <- function(id, request, timeout_s, max_output) .Call(wrap__rs
 rs_worker_wait <- function(id, millis) .Call(wrap__rs_worker_wait, id, millis)
 
 rs_worker_kill <- function(id) .Call(wrap__rs_worker_kill, id)
-
-rs_bundle_key <- function(bytes) .Call(wrap__rs_bundle_key, bytes)
-
-rs_environment_mark <- function() .Call(wrap__rs_environment_mark)
 
 rs_worker_close <- function(id) .Call(wrap__rs_worker_close, id)
 

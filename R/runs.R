@@ -116,7 +116,7 @@ run_statuses <- c("OK", "ERROR", "TIMEOUT", "NOT_RUN")
 #' @inherit read_trajectories examples
 write_trajectories <- function(x, file, ..., outputs = NULL) {
   check_dots_empty()
-  lines <- if (inherits(x, "agent_runs")) run_lines(x) else list_lines(x)
+  lines <- if (inherits(x, "agent_runs")) record_lines(x) else list_lines(x)
   write_whole(lines, file)
   if (!is.null(outputs)) write_whole(output_lines(x), outputs)
   invisible(x)
@@ -140,7 +140,7 @@ record_line <- function(id, json) sprintf("{\"case_id\":%s,\"trajectory\":%s}", 
 
 json_strings <- function(x) vapply(x, \(text) unwrap_core(rs_to_json(text)), "", USE.NAMES = FALSE)
 
-run_lines <- function(x) {
+record_lines <- function(x) {
   if (!is.null(x$file)) return(readLines(x$file, encoding = "UTF-8", warn = FALSE))
   records <- lapply(x$trajectory, \(texts) if (length(texts)) texts else "null")
   record_line(rep(x$case_id, lengths(records)), unlist(records))

@@ -27,7 +27,7 @@ rate_counts <- function(rates, slice = "", value = "") {
   )
 }
 
-quantile_of <- function(metric, values, missing = 0, q = 0.95, source = "agent_steps") {
+quantile_counted <- function(metric, values, missing = 0, q = 0.95, source = "agent_steps") {
   data <- tallied(values)
   tibble::tibble(
     slice = "", value = "", metric = metric, source = source, quantile = q,

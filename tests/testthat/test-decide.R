@@ -1,7 +1,7 @@
 desk_counts <- function() {
   counted(
     list(answer = c(33, 7), tools = c(24, 16), safe = c(37, 3), loops = c(29, 10, 1)),
-    quantile_of("steps_p95", rep(c(4, 6, 10), c(26, 3, 10)), missing = 1)
+    quantile_counted("steps_p95", rep(c(4, 6, 10), c(26, 3, 10)), missing = 1)
   )
 }
 
@@ -38,7 +38,7 @@ test_that("advice about missing cases comes before any number", {
 })
 
 test_that("a quantile without missing cases gets a number", {
-  ev <- counted(list(a = c(1, 0)), quantile_of("p95", rep(3, 20)))
+  ev <- counted(list(a = c(1, 0)), quantile_counted("p95", rep(3, 20)))
   d <- decide(ev, release_policy(rule_max("r", "p95", 5)))
   expect_equal(d$advice[[1]], list(kind = "more_cases", more_cases = 52, total_cases = 72))
 })

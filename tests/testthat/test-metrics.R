@@ -30,7 +30,7 @@ test_that("the confidence level is a parameter", {
 
 test_that("a quantile counts missing cases on both sides", {
   steps <- rep(c(4, 6, 10), c(26, 3, 10))
-  m <- metrics(counted(list(a = c(1, 0)), quantile_of("steps_p95", steps, missing = 1)))[2, ]
+  m <- metrics(counted(list(a = c(1, 0)), quantile_counted("steps_p95", steps, missing = 1)))[2, ]
   expect_equal(c(m$estimate, m$lower, m$upper), c(10, 10, NA))
   expect_equal(c(m$n_total, m$n_eligible, m$n_observed, m$n_missing), c(40, 40, 39, 1))
 })
@@ -47,8 +47,8 @@ test_that("metrics print as people read them", {
   ev <- counted(
     list(answer = c(33, 7), tool = c(29, 10, 1)),
     rbind(
-      quantile_of("steps_p95", rep(c(4, 6, 10), c(26, 3, 10)), missing = 1),
-      quantile_of("calls_p50", c(1, 1, 1), q = 0.5, source = "agent_tool_calls")
+      quantile_counted("steps_p95", rep(c(4, 6, 10), c(26, 3, 10)), missing = 1),
+      quantile_counted("calls_p50", c(1, 1, 1), q = 0.5, source = "agent_tool_calls")
     )
   )
   expect_equal(capture.output(print(metrics(ev))), c(

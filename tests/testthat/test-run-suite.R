@@ -151,10 +151,10 @@ test_that("a malformed trajectory stops the run, caught or not", {
 })
 
 test_that("tools are fresh for each case", {
-  tool <- agent_tool(function(x) x, "echo", "Says it again.", max_calls = 1, side_effects = "none")
+  tool <- agent_tool(function() 1, "one", "Gives one.", max_calls = 1, side_effects = "none")
   system <- agent_system(function(case, tools) {
-    first <- call_tool(tools[[1]], list(x = 1))
-    second <- call_tool(tools[[1]], list(x = 1))
+    first <- call_tool(tools[[1]], list())
+    second <- call_tool(tools[[1]], list())
     c(first$status, second$status)
   }, tools = list(tool))
   runs <- run_suite(numbers(2), system, seed = 1)

@@ -2,6 +2,8 @@
 # one. It looks up the order and refunds it; it takes words out of context, tries a
 # busy ledger again and again, and searches without end when there is no trace.
 
+library(warrant)
+
 step_limit <- 12
 
 answer <- function(case) {

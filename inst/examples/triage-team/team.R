@@ -3,6 +3,8 @@
 # team: words that mislead, an agent that does another's work, and a request that
 # nobody takes.
 
+library(warrant)
+
 step_limit <- 12
 largest_sum <- 500
 
