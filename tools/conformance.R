@@ -1,5 +1,5 @@
 # Compares the installed package with recorded reference results: records,
-# declarations, verdicts, counts, groups.
+# declarations, verdicts, counts, groups, metrics, slices, decisions, statistics.
 #
 #   Rscript tools/conformance.R FOLDER     (or the environment variable WARRANT_ORACLE)
 #
@@ -91,6 +91,94 @@ for (line in lines_of("invalid", "config_checks.jsonl")) {
   }
 }
 
+# Rules and policies, against a rate `agent_steps_le_3` and a quantile `steps_p95`.
+policy_accepted <- function(payload, kind) {
+  rule <- '{"id":"r","metric":"agent_steps_le_3","min":0.5}'
+  text <- if (kind == "rule") {
+    sprintf('{"rules":%s}', if (startsWith(payload, "[")) payload else paste0("[", payload, "]"))
+  } else {
+    sprintf('{"rules":[%s],%s', rule, substring(payload, 2))
+  }
+  !is_fault(ns$rs_policy(text, c("agent_steps_le_3", "steps_p95"), c("rate", "quantile")))
+}
+for (line in lines_of("invalid", "config_checks.jsonl")) {
+  row <- parse(line)
+  if (!row$kind %in% c("rule", "policy")) next
+  payload <- raw_payload(line, ',"accepted":(true|false).*$')
+  check(paste("declaration", row$id), identical(policy_accepted(payload, row$kind), row$accepted))
+}
+
+# --- statistics --------------------------------------------------------------
+number <- function(x) if (is.null(x)) NA_real_ else as.numeric(x)
+column <- function(rows, i) vapply(rows, function(row) number(row[[i]]), numeric(1))
+near <- function(a, b) {
+  ifelse(is.na(a) | is.na(b), is.na(a) & is.na(b), a == b | abs(a - b) <= 1e-12 * abs(b))
+}
+check_rows <- function(name, good) {
+  for (i in seq_along(good)) check(paste(name, i), good[i])
+}
+tally_of <- function(x) {
+  x <- unlist(x)
+  list(values = sort(unique(x)), counts = as.integer(table(x)))
+}
+
+compare_statistics <- list(
+  rate_intervals = function(rows) {
+    tail <- (1 - column(rows, 4)) / 2
+    at <- ns$rate_interval_at(column(rows, 1), column(rows, 2), column(rows, 3), tail)
+    near(at$lower, column(rows, 5)) & near(at$upper, column(rows, 6))
+  },
+  quantile_ranks = function(rows) {
+    at <- Map(ns$quantile_ranks, column(rows, 1), column(rows, 2), column(rows, 3))
+    mapply(function(at, low, high) identical(c(at$lower, at$upper), c(low, high)),
+      at, column(rows, 4), column(rows, 5))
+  },
+  quantile_estimate_rank = function(rows) {
+    mapply(ns$estimate_rank, column(rows, 1), column(rows, 2)) == column(rows, 3)
+  },
+  quantile_intervals = function(rows) {
+    vapply(rows, function(row) {
+      data <- tally_of(row[[1]])
+      at <- ns$quantile_interval(data$values, data$counts, row[[4]], row[[2]], row[[3]])
+      identical(unlist(at, use.names = FALSE), vapply(5:7, function(i) number(row[i][[1]]), 0))
+    }, NA)
+  },
+  quantile_fewest = function(rows) {
+    mapply(ns$fewest_cases, column(rows, 1), column(rows, 2)) == column(rows, 3)
+  },
+  rate_sizing = function(rows) {
+    directions <- vapply(rows, `[[`, "", 3)
+    got <- mapply(ns$size_rate, column(rows, 1), column(rows, 2), directions, column(rows, 4))
+    near(as.numeric(got), column(rows, 5))
+  },
+  quantile_sizing = function(rows) {
+    vapply(rows, function(row) {
+      data <- tally_of(row[[1]])
+      got <- ns$size_quantile(data$values, data$counts, row[[2]], row[[4]], row[[3]])
+      identical(unlist(got, use.names = FALSE), c(number(row[5][[1]]), number(row[6][[1]])))
+    }, NA)
+  },
+  slice_p_values = function(rows) {
+    got <- ns$slice_p_values(column(rows, 1), column(rows, 2), column(rows, 3), column(rows, 4))
+    near(got, column(rows, 5))
+  },
+  by_marks = function(rows) {
+    vapply(rows, function(row) {
+      got <- ns$by_marks(unlist(row[[3]]), unlist(row[[2]]), row[[1]])
+      identical(got$marked, unlist(row[[4]])) && all(got$rank == unlist(row[[5]])) &&
+        all(near(got$threshold, unlist(row[[6]])))
+    }, NA)
+  },
+  bound_verdicts = function(rows) {
+    min <- vapply(rows, `[[`, "", 4) == "min"
+    got <- ns$rs_bound_verdicts(column(rows, 1), column(rows, 2), column(rows, 3), min)
+    got$state == vapply(rows, `[[`, "", 5) & got$reason == vapply(rows, `[[`, "", 6)
+  }
+)
+for (name in names(compare_statistics)) {
+  check_rows(paste("statistics", name), compare_statistics[[name]](parsed("stats", paste0(name, ".jsonl"))))
+}
+
 # --- suites ------------------------------------------------------------------
 json <- function(x) as.character(jsonlite::toJSON(x, auto_unbox = TRUE, null = "null", digits = NA))
 
@@ -167,6 +255,47 @@ compare_tables <- function(name, ev) {
   check(paste(name, "order of slices"), identical(paste(have$slice, have$value, have$criterion), order))
 }
 
+# The tables that users see.
+compare_table <- function(label, have, want) {
+  check(paste(label, "rows"), nrow(have) == length(want))
+  fields <- c(
+    "estimate", "lower", "upper", "confidence_level", "n_total", "n_eligible", "n_observed",
+    "n_passed", "n_failed", "n_missing", "n_excluded", "support", "p_value"
+  )
+  for (field in intersect(fields, names(have))) {
+    good <- near(as.numeric(have[[field]]), vapply(want, function(x) number(x[[field]]), 0))
+    check_rows(paste(label, field), good)
+  }
+  for (field in intersect(c("metric", "type", "slice", "value", "marked"), names(have))) {
+    wanted <- unlist(lapply(want, function(x) if (is.null(x[[field]])) NA else x[[field]]))
+    check(paste(label, field), identical(have[[field]], wanted))
+  }
+}
+
+compare_decision <- function(name, ev) {
+  want <- parse(paste(lines_of(name, "expected_decisions.json"), collapse = "\n"))
+  have <- warrant::decide(ev, warrant::read_policy(file.path(folder, name, "release.json")))
+  check(paste(name, "gate"), identical(
+    list(have$release_action, as.numeric(have$exit_code), as.list(have$gate_reasons)),
+    list(want$release_action, as.numeric(want$exit_code), want$gate_reasons)
+  ))
+  for (i in seq_along(want$decisions)) {
+    rule <- want$decisions[[i]]
+    label <- paste(name, rule$rule_id)
+    check(paste(label, "state"), identical(
+      c(have$rule_id[i], have$metric[i], have$state[i], have$action[i], have$reasons[[i]]),
+      c(rule$rule_id, rule$metric, rule$state, rule$release_action, unlist(rule$reasons))
+    ))
+    check(paste(label, "bounds"), near(have$decided_lower[i], number(rule$decided_lower)) &&
+      near(have$decided_upper[i], number(rule$decided_upper)))
+    advice <- have$advice[[i]]
+    check(paste(label, "advice"), identical(
+      list(advice$kind, number(advice$more_cases), number(advice$total_cases)),
+      list(rule$advice$kind, number(rule$advice$more_cases), number(rule$advice$total_cases))
+    ))
+  }
+}
+
 suites <- Filter(
   function(name) file.exists(file.path(folder, name, "expected_verdicts.jsonl")),
   list.dirs(folder, full.names = FALSE, recursive = FALSE)
@@ -179,6 +308,12 @@ for (name in suites) {
   ev <- warrant::evaluate(suite, runs)
   compare_verdicts(name, ev)
   compare_tables(name, ev)
+  wanted <- function(file) parse(paste(lines_of(name, file), collapse = "\n"))
+  compare_table(paste(name, "metrics"), warrant::metrics(ev), wanted("expected_metrics.json"))
+  compare_table(
+    paste(name, "slices"), warrant::slices(ev, mark_all = TRUE), wanted("expected_slices.json")$results
+  )
+  compare_decision(name, ev)
 }
 
 # --- what was found ----------------------------------------------------------
