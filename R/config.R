@@ -61,7 +61,7 @@ with_place <- function(file, expr, call = caller_env()) {
     line <- e[["line"]]
     if (is.null(line) && !is.null(e[["pointer"]])) line <- line_of(file, e[["pointer"]])
     where <- paste0(file, if (!is.null(line)) paste0(", line ", line))
-    e$message <- sub("^", paste0(where, ": "), e$message)
+    e$message <- paste0(where, ": ", e$message)
     e$file <- file
     e$line <- line
     e$call <- call

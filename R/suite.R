@@ -102,7 +102,7 @@ print.agent_metric <- function(x, ...) {
 # Columns of JSON texts, whatever the cases came from.
 read_cases <- function(cases, call = caller_env()) {
   if (is.null(cases)) return(unwrap_core(rs_cases(""), call))
-  if (is.data.frame(cases)) return(unwrap_core(rs_cases(case_lines(cases, call)), call))
+  if (is.data.frame(cases)) return(cases_of_frame(cases, call))
   if (is.character(cases) && length(cases) == 1 && !is.na(cases)) {
     text <- config_text(cases, call)
     return(with_place(cases, unwrap_core(rs_cases(text), call), call))
@@ -111,6 +111,13 @@ read_cases <- function(cases, call = caller_env()) {
     c("`cases` must be a data frame or the path of a JSONL file.", x = class_words(cases)),
     "input", "invalid_cases", argument = "cases", call = call
   )
+}
+
+cases_of_frame <- function(cases, call) {
+  tryCatch(unwrap_core(rs_cases(case_lines(cases, call)), call), warrant_error = function(e) {
+    if (!is.null(e[["line"]])) e$message <- sprintf("`cases`, row %d: %s", e[["line"]], e$message)
+    rlang::cnd_signal(e)
+  })
 }
 
 case_columns <- c("id", "input", "expected", "metadata", "group_id")

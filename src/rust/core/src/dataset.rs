@@ -43,7 +43,7 @@ impl Cases {
 
 /// What is wrong with a line of cases.
 #[derive(Debug, Clone, PartialEq, Eq, ThisError)]
-#[error("line {line}: {}{what}", in_field(.field))]
+#[error("{}{what}", in_field(.field))]
 #[non_exhaustive]
 pub struct Error {
     code: &'static str,
