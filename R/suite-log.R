@@ -14,7 +14,7 @@ open_log <- function(file, suite, system, seed, call = caller_env()) {
     return(log)
   }
   bytes <- readBin(file, "raw", file.size(file))
-  read <- with_place(file, unwrap_core(rs_run_log(bytes), call), call)
+  read <- with_place(file, unwrap_core(rs_suite_log(bytes), call), call)
   header <- json_as_list(read$header)
   check_same_run(header, seed, system, file, call)
   if (read$whole < length(bytes)) set_torn_aside(file, bytes, read$whole)
@@ -78,7 +78,7 @@ logged_rows <- function(read, suite, file, call) {
 append_log <- function(log, rows) {
   if (is.null(log$file)) return(invisible())
   lines <- vapply(rows, function(row) {
-    unwrap_core(rs_run_line(
+    unwrap_core(rs_suite_line(
       row$id, row$digest, row$status, row$output, row$error, as.character(row$trajectory)
     ))
   }, "")

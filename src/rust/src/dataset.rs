@@ -57,7 +57,7 @@ fn stream(text: &str) -> Vec<i32> {
 
 // One line of the log of a run, from JSON texts; `None` (NULL) where there is none.
 #[extendr]
-fn rs_run_line(
+fn rs_suite_line(
     case_id: &str,
     case_digest: &str,
     status: &str,
@@ -80,7 +80,7 @@ fn rs_run_line(
 
 // The header (JSON), the columns and the length of the whole lines of a log.
 #[extendr]
-fn rs_run_log(bytes: &[u8]) -> Robj {
+fn rs_suite_log(bytes: &[u8]) -> Robj {
     guard(|| {
         let log = Log::read(bytes).map_err(|error| -> Box<dyn Fault> { Box::new(error) })?;
         let text = |f: fn(&Row) -> Option<&str>| -> Strings {
@@ -122,6 +122,6 @@ extendr_module! {
     fn rs_cases;
     fn rs_case_streams;
     fn rs_fresh_seed;
-    fn rs_run_line;
-    fn rs_run_log;
+    fn rs_suite_line;
+    fn rs_suite_log;
 }
