@@ -40,9 +40,9 @@ rs_case_streams <- function(seed, ids) .Call(wrap__rs_case_streams, seed, ids)
 
 rs_fresh_seed <- function() .Call(wrap__rs_fresh_seed)
 
-rs_run_line <- function(case_id, case_digest, status, output, error, trajectories) .Call(wrap__rs_run_line, case_id, case_digest, status, output, error, trajectories)
+rs_suite_line <- function(case_id, case_digest, status, output, error, trajectories) .Call(wrap__rs_suite_line, case_id, case_digest, status, output, error, trajectories)
 
-rs_run_log <- function(bytes) .Call(wrap__rs_run_log, bytes)
+rs_suite_log <- function(bytes) .Call(wrap__rs_suite_log, bytes)
 
 rs_eval_begin <- function(spec, columns, evidence, strict) .Call(wrap__rs_eval_begin, spec, columns, evidence, strict)
 
