@@ -94,7 +94,7 @@ function_captures <- function(fn, captures = NULL) {
   loose <- vapply(values, is_loose, NA)
   list(
     values = values[!(changed | loose)],
-    not_covered = vapply(values[changed | loose], typeof, "")
+    not_covered = vapply(values[changed | loose], type_word, "")
   )
 }
 
@@ -105,7 +105,7 @@ find_captured <- function(used, called, env) {
   while (length(left) && !is_package_env(env)) {
     here <- left[vapply(left, exists, NA, envir = env, inherits = FALSE)]
     for (name in here) {
-      value <- get(name, envir = env, inherits = FALSE)
+      value <- captured_value(name, env)
       # What is only called is looked up among functions.
       if (!name %in% used && !is.function(value)) next
       values[name] <- list(value)
@@ -117,14 +117,24 @@ find_captured <- function(used, called, env) {
   values[order_c(names(values))]
 }
 
+# What has no value to look at: one that is made anew at each look, or an argument
+# that was not given.
+captured_value <- function(name, env) {
+  unread <- function(why) structure(list(), class = "warrant_unread", why = why)
+  if (bindingIsActive(as.name(name), env)) return(unread("active binding"))
+  tryCatch(get(name, envir = env, inherits = FALSE), error = function(cnd) unread("missing"))
+}
+
 is_package_env <- function(env) {
   identical(env, emptyenv()) || identical(env, baseenv()) || isNamespace(env) ||
     !is.null(attr(env, "name")) && !identical(env, globalenv())
 }
 
 is_loose <- function(x) {
-  is.environment(x) || typeof(x) %in% c("externalptr", "weakref") || inherits(x, "connection")
+  is.environment(x) || inherits(x, "warrant_unread") || typeof(x) %in% c("externalptr", "weakref") || inherits(x, "connection")
 }
+
+type_word <- function(x) if (inherits(x, "warrant_unread")) attr(x, "why") else typeof(x)
 
 capture_digest <- function(x, seen) {
   if (inherits(x, "agent_tool")) return(list(digest = list(tool = captured_tool(tool_core(x), seen)), whole = TRUE))

@@ -175,3 +175,17 @@ test_that("digests are the same under any locale, time zone and encoding (H16)",
   expect_match(out[[1]], "^([0-9a-f]{64} ){5}$")
   expect_identical(unname(unique(out)), out[[1]])
 })
+
+test_that("what is made anew at each look, or was never given, is not covered", {
+  env <- new.env()
+  looks <- 0
+  makeActiveBinding("fresh", function() looks <<- looks + 1, env)
+  active <- function() fresh
+  environment(active) <- env
+  hash <- hash_tool_spec(agent_tool(active, "f", "F."))
+  expect_identical(attr(hash, "not_covered"), c(fresh = "active binding"))
+  expect_identical(looks, 0)
+  make <- function(n, m) agent_tool(function() if (missing(m)) n else m, "g", "G.")
+  expect_identical(attr(hash_tool_spec(make(3)), "not_covered"), c(m = "missing"))
+  expect_false(hash_tool_spec(make(3)) == hash_tool_spec(make(4)))
+})
