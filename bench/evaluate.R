@@ -25,11 +25,11 @@ slices_by <- c("metadata.surface", "first_tool", "route", "trajectory_length:4,8
 record <- function(i) {
   second <- c("issue_refund", "search", "delete_customer")[1 + (i %% 7 == 0) + (i %% 31 == 0)]
   step <- function(index, kind, agent, more = "") {
-    sprintf('{"index":%d,"kind":"%s","agent":"%s","latency_ms":%d,"metadata":{"attempt":1}%s}', index, kind, agent, 20 + (i * index) %% 90, more)
+    sprintf('{"index":%d,"kind":"%s","agent":"%s","latency_ms":%d%s}', index, kind, agent, 20 + (i * index) %% 90, more)
   }
   call <- function(index, agent, tool, page) {
     step(index, "tool_call", agent, sprintf(
-      ',"tool_name":"%s","call_id":"call_%d","arguments":{"order_id":"ord-%05d","page":%d,"fields":["total","customer"]}',
+      ',"tool_name":"%s","call_id":"call_%d","arguments":{"order_id":"ord-%05d","page":%d}',
       tool, index, i %% 5000, page
     ))
   }

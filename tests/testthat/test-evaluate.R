@@ -161,3 +161,10 @@ test_that("arguments are checked", {
   expect_warrant_error(evaluate(suite_of(1), 1), "input", argument = "runs")
   expect_warrant_error(evaluate(suite_of(1), list(a = acts("a")), strict = NA), "input", argument = "strict")
 })
+
+test_that("a NUL in a name is no end of it", {
+  json <- '{"steps":[{"index":1,"kind":"tool_call","tool_name":"a\\u0000b"}]}'
+  suite <- tiny_suite(list(criterion_max_steps(1)), metadata = '{"k":"x\\u0000y"}', slices = c("first_tool", "metadata.k"))
+  ev <- evaluate(suite, new_agent_runs("a", "OK", trajectory = list(json)))
+  expect_equal(ev$counts$rates$value, c("", "a\ufffdb", "x\ufffdy"))
+})

@@ -24,7 +24,7 @@ pub(super) fn counts(suite: &Suite, tally: &Tally) -> List {
 }
 
 fn rates(suite: &Suite, cells: &[(&str, &str, &Cell)]) -> List {
-    let mut texts: [Vec<&str>; 3] = Default::default();
+    let mut texts: [Vec<String>; 3] = Default::default();
     let mut numbers: [Vec<f64>; 5] = Default::default();
     let mut maps: [Vec<Robj>; 2] = Default::default();
     let mut shares: Vec<Robj> = Vec::new();
@@ -35,7 +35,8 @@ fn rates(suite: &Suite, cells: &[(&str, &str, &Cell)]) -> List {
             let missing: u64 = counts.missing.values().sum();
             let excluded: u64 = counts.excluded.values().sum();
             let total = counts.passed + counts.failed + missing + excluded;
-            push(&mut texts, [slice, value, &evaluator.name]);
+            let row: [&str; 3] = [slice, value, &evaluator.name];
+            push(&mut texts, row.map(no_nul));
             let row = [total, counts.passed, counts.failed, missing, excluded];
             push(&mut numbers, row.map(|n| n as f64));
             push(&mut maps, [named(&counts.missing), named(&counts.excluded)]);
@@ -61,7 +62,7 @@ fn rates(suite: &Suite, cells: &[(&str, &str, &Cell)]) -> List {
 }
 
 fn quantiles(suite: &Suite, cells: &[(&str, &str, &Cell)]) -> List {
-    let mut texts: [Vec<&str>; 4] = Default::default();
+    let mut texts: [Vec<String>; 4] = Default::default();
     let mut numbers: [Vec<f64>; 3] = Default::default();
     let mut lists: [Vec<Robj>; 2] = Default::default();
     for (slice, value, cell) in cells {
@@ -73,7 +74,8 @@ fn quantiles(suite: &Suite, cells: &[(&str, &str, &Cell)]) -> List {
                 Source::AgentSteps | Source::AgentToolCalls => *bits as f64,
                 Source::LatencyMs => f64::from_bits(*bits),
             };
-            push(&mut texts, [slice, value, &metric.id, metric.source.word()]);
+            let row: [&str; 4] = [slice, value, &metric.id, metric.source.word()];
+            push(&mut texts, row.map(no_nul));
             let total = (observed + values.missing) as f64;
             push(&mut numbers, [quantile, total, values.missing as f64]);
             let distinct: Vec<f64> = values.observed.keys().map(value_of).collect();
@@ -97,6 +99,11 @@ fn quantiles(suite: &Suite, cells: &[(&str, &str, &Cell)]) -> List {
     )
 }
 
+/// An R string ends at NUL, so a text for R has none.
+pub(super) fn no_nul(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
 fn push<T, const N: usize>(columns: &mut [Vec<T>; N], row: [T; N]) {
     for (column, value) in columns.iter_mut().zip(row) {
         column.push(value);
@@ -110,6 +117,6 @@ fn named(counts: &std::collections::BTreeMap<String, u64>) -> Robj {
         .map(|n| i32::try_from(*n).unwrap_or(i32::MAX))
         .collect();
     let mut vector = Robj::from(values);
-    let _ = vector.set_names(counts.keys());
+    let _ = vector.set_names(counts.keys().map(|reason| no_nul(reason)));
     vector
 }

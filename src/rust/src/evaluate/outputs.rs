@@ -89,7 +89,7 @@ impl Columns {
             return refuse("duplicate_record", rule, "/case_id", Some(&id));
         }
         let text = |key: &str| map.get(key).map(canon::to_string);
-        self.case_id.push(id);
+        self.case_id.push(super::counts::no_nul(&id));
         self.status.push(status.to_owned());
         self.output.push(text("output").filter(|_| status == "OK"));
         self.error

@@ -1,6 +1,6 @@
 //! An evaluation as R data: columns, counts and the list of what was set aside.
 
-use super::counts::counts;
+use super::counts::{counts, no_nul};
 use super::problem::Problem;
 use super::{boxed, Evaluation, Result};
 use extendr_api::prelude::*;
@@ -119,23 +119,27 @@ fn values(evaluation: &Evaluation, source: Source) -> Vec<u64> {
 }
 
 pub(super) fn problems(problems: &[Problem]) -> List {
+    let texts = |of: fn(&Problem) -> &str| -> Vec<String> {
+        problems.iter().map(|problem| no_nul(of(problem))).collect()
+    };
     let lines: Vec<f64> = problems
         .iter()
         .map(|p| p.line.map_or(f64::NAN, |line| line as f64))
         .collect();
     let ids: Strings = problems
         .iter()
-        .map(|p| p.case_id.as_deref().map_or(Rstr::na(), Rstr::from))
+        .map(|p| {
+            p.case_id
+                .as_deref()
+                .map_or(Rstr::na(), |id| no_nul(id).into())
+        })
         .collect();
     list!(
         line = lines,
         case_id = ids,
-        pointer = problems
-            .iter()
-            .map(|p| p.pointer.as_str())
-            .collect::<Vec<_>>(),
-        rule = problems.iter().map(|p| p.rule.as_str()).collect::<Vec<_>>(),
-        error_kind = problems.iter().map(|p| p.code).collect::<Vec<_>>()
+        pointer = texts(|p| &p.pointer),
+        rule = texts(|p| &p.rule),
+        error_kind = texts(|p| p.code)
     )
 }
 
