@@ -307,6 +307,17 @@ pub enum AskReason {
     UnknownEffect,
 }
 
+impl AskReason {
+    /// The word.
+    pub fn word(self) -> &'static str {
+        match self {
+            AskReason::Policy => "policy",
+            AskReason::Tool => "tool",
+            AskReason::UnknownEffect => "unknown_effect",
+        }
+    }
+}
+
 /// A person said yes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

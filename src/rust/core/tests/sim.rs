@@ -17,8 +17,8 @@ use warrant_core::limits::Limits;
 use warrant_core::outcome::Outcome;
 use warrant_core::policy::SideEffects;
 use warrant_core::run::{
-    Acceptance, By, Call, Clock, Decided, Effect, Effects, Ended, Failure, Given, GrantRule, Log,
-    Machine, Presence, Proposal, RunTool, Setup, State, Verdict,
+    Acceptance, By, Call, Clock, Decided, Effect, Effects, Ended, Failure, Given, GrantRule,
+    History, Log, Machine, Presence, Proposal, RunTool, Setup, State, Verdict,
 };
 use warrant_core::schema::Schema;
 use warrant_core::tool::{Tool, ToolSpec};
@@ -61,26 +61,13 @@ impl Disk {
         self.lines.iter().map(|line| read(line)).collect()
     }
 
-    fn fold(&self) -> State {
-        let mut state = State::new();
-        for (event, digest, active_ms) in self.events() {
-            state
-                .apply(&event, digest, active_ms)
-                .unwrap_or_else(|e| panic!("{e} at {event:?}"));
-        }
-        state
+    fn history(&self) -> History {
+        History::read(self.lines.iter().map(String::as_str), None).expect("a history")
     }
 
     fn log(&self) -> Log {
-        let last = self.lines.last().expect("a record");
-        let line = Line::read(last.as_bytes()).expect("a record");
-        let chain = Chain::resume(
-            RunId::new(line.run).expect("an id"),
-            line.seq,
-            line.digest.parse().expect("a digest"),
-            line.active_ms,
-        );
-        Log::open(self.fold(), chain, KEY).expect("the key")
+        let history = self.history();
+        Log::open(history.state, history.chain, KEY).expect("the key")
     }
 }
 
@@ -457,11 +444,8 @@ impl Sim {
             match self.drive(&mut driven) {
                 Ok(Status::AwaitingApproval) | Err(Crash) => continue,
                 Ok(status) => {
-                    assert_eq!(
-                        driven.state(),
-                        &self.without_closed(),
-                        "the fold is the run"
-                    );
+                    driven.take_closed();
+                    assert_eq!(driven.state(), &self.folded(), "the fold is the run");
                     return Some(status);
                 }
             }
@@ -469,8 +453,8 @@ impl Sim {
         panic!("the run does not end: {:?}", self.disk.events().last());
     }
 
-    fn without_closed(&self) -> State {
-        let mut state = self.disk.fold();
+    fn folded(&self) -> State {
+        let mut state = self.disk.history().state;
         state.advance_to(self.clock.active_ms);
         state
     }

@@ -6,6 +6,7 @@ use crate::event::StopReason;
 use crate::journal::Record;
 use crate::outcome::Outcome;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A reading of both clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,7 +48,7 @@ pub enum Effect {
 pub struct Call {
     /// The action.
     pub action: u64,
-    /// The arguments, with secrets.
+    /// The arguments, with literal secrets; a secret given by reference still is one.
     pub arguments: Value,
     /// The attempt.
     pub attempt: u64,
@@ -89,6 +90,9 @@ pub enum Given {
     Text(String),
     /// A value of R.
     Value(Value),
+    /// A value of R, and the secrets in it that were given by reference: the name
+    /// of the argument and of the environment variable.
+    Referring(Value, BTreeMap<String, String>),
 }
 
 /// A person's decision about a request.

@@ -10,7 +10,7 @@ use crate::digest::Digest;
 use crate::event::{key_commitment, Approved, Edited, Event, Expired, Rejected};
 use crate::journal::Chain;
 use crate::schema::{guide, Schema};
-use crate::tool::mask;
+use crate::tool::{mask, Arguments, Tool};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
@@ -160,17 +160,21 @@ impl Log {
         self.record(Expired { request, text }, clock).map(|_| ())
     }
 
-    /// Seals and applies one event; gives the digest of its record.
+    /// Seals and applies one event; gives the digest of its record. An event that
+    /// cannot come here leaves the chain as it was.
     pub(super) fn record(
         &mut self,
         event: impl Into<Event>,
         clock: Clock,
     ) -> Result<Digest, Error> {
         let event = event.into();
+        let before = self.chain.clone();
         let record = self.chain.append(&event, clock.at_ms, clock.active_ms)?;
-        self.state
-            .apply(&event, record.digest(), record.active_ms())?;
         let digest = record.digest();
+        if let Err(meaning) = self.state.apply(&event, digest, record.active_ms()) {
+            self.chain = before;
+            return Err(meaning.into());
+        }
         self.out.records.push(record);
         Ok(digest)
     }
@@ -187,14 +191,40 @@ impl Log {
         self.keep(&Value::from(text))
     }
 
+    /// The arguments as they may be kept; their literal secrets are remembered for
+    /// this drive.
+    pub(super) fn remember(
+        &mut self,
+        arguments: &Arguments,
+        tool: &Tool,
+        references: &BTreeMap<String, String>,
+    ) -> Value {
+        let mut hidden = false;
+        for name in tool.schema().secrets() {
+            if let Some(secret) = arguments.value().get(name) {
+                hidden = true;
+                if !references.contains_key(name) {
+                    self.know_secret(secret.clone());
+                }
+            }
+        }
+        if hidden {
+            canon::parse(arguments.recorded()).unwrap_or(Value::Null)
+        } else {
+            arguments.value().clone()
+        }
+    }
+
     /// Puts an HMAC where a secret stands, and remembers the secret for this drive.
-    pub(super) fn redact(&mut self, arguments: &Value, schema: &Schema) -> Value {
+    fn redact(&mut self, arguments: &Value, schema: &Schema) -> Value {
         let mut kept = arguments.clone();
         if let Some(map) = kept.as_object_mut() {
             for name in schema.secrets() {
                 if let Some(value) = map.get_mut(name) {
-                    let hidden = mask(value, &self.key);
-                    self.know_secret(std::mem::replace(value, hidden));
+                    if !is_kept_secret(value) {
+                        let hidden = mask(value, &self.key);
+                        self.know_secret(std::mem::replace(value, hidden));
+                    }
                 }
             }
         }
@@ -208,7 +238,7 @@ impl Log {
         address
     }
 
-    /// The arguments with their secrets; nothing when one is not known.
+    /// The arguments with their literal secrets; nothing when one is not known.
     pub(super) fn reveal(&self, arguments: &Value) -> Option<Value> {
         let mut live = arguments.clone();
         for value in live.as_object_mut()?.values_mut() {
@@ -222,6 +252,19 @@ impl Log {
 
 /// The HMAC in what [`mask`] puts in place of a secret.
 fn secret_address(value: &Value) -> Option<Digest> {
+    member(value, "secret_hmac")?.parse().ok()
+}
+
+/// The environment variable that stands for a secret.
+pub fn secret_reference(value: &Value) -> Option<&str> {
+    member(value, "secret_env")
+}
+
+fn member<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     let map = value.as_object().filter(|m| m.len() == 1)?;
-    map.get("secret_hmac")?.as_str()?.parse().ok()
+    map.get(name)?.as_str()
+}
+
+fn is_kept_secret(value: &Value) -> bool {
+    secret_address(value).is_some() || secret_reference(value).is_some()
 }

@@ -19,7 +19,7 @@ use crate::event::{
 use crate::journal::Chain;
 use crate::outcome::Outcome;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A run that is being driven.
 ///
@@ -169,15 +169,29 @@ impl Machine {
         let Some(known) = self.setup.tools.get(tool) else {
             return (unchecked(given), None);
         };
-        let checked = match &given {
-            Given::Text(text) => known.tool.read_arguments(text.as_bytes(), &self.log.key),
-            Given::Value(value) => known.tool.take_arguments(value.clone(), &self.log.key),
+        let none = BTreeMap::new();
+        let (checked, references) = match &given {
+            Given::Text(text) => {
+                let read = known.tool.read_arguments(text.as_bytes(), &self.log.key);
+                (read, &none)
+            }
+            Given::Value(value) => {
+                let value = value.clone();
+                (
+                    known.tool.take_with_references(value, &self.log.key, &none),
+                    &none,
+                )
+            }
+            Given::Referring(value, names) => {
+                let value = value.clone();
+                (
+                    known.tool.take_with_references(value, &self.log.key, names),
+                    names,
+                )
+            }
         };
         match checked {
-            Ok(arguments) => {
-                let value = self.log.redact(arguments.value(), known.tool.schema());
-                (value, None)
-            }
+            Ok(arguments) => (self.log.remember(&arguments, &known.tool, references), None),
             Err(refused) => {
                 let readable = refused.recorded.and_then(|r| canon::parse(&r).ok());
                 let value = readable.unwrap_or_else(|| unchecked(given));
@@ -550,6 +564,6 @@ fn clip_bytes(text: &str, most: usize) -> String {
 fn unchecked(given: Given) -> Value {
     match given {
         Given::Text(text) => canon::parse(text.as_bytes()).unwrap_or(Value::String(text)),
-        Given::Value(value) => value,
+        Given::Value(value) | Given::Referring(value, _) => value,
     }
 }

@@ -4,6 +4,7 @@
 
 mod effect;
 mod gate;
+mod history;
 mod log;
 mod machine;
 mod meaning;
@@ -14,7 +15,8 @@ mod step;
 mod text;
 
 pub use effect::{Call, Clock, Decided, Effect, Ended, Failure, Given, Output, Proposal, Verdict};
-pub use log::{By, Log};
+pub use history::History;
+pub use log::{secret_reference, By, Log};
 pub use machine::{Acceptance, Machine};
 pub use meaning::Meaning;
 pub use setup::{Effects, Error, GrantRule, Presence, RunTool, Setup};

@@ -2,7 +2,7 @@
 
 use super::effect::Clock;
 use super::gate::Refusal;
-use super::log::Log;
+use super::log::{secret_reference, Log};
 use super::machine::Machine;
 use super::setup::{Error, Presence, Setup};
 use super::state::{Charter, Phase, State, MAX_ATTEMPTS};
@@ -13,7 +13,7 @@ use crate::digest::Digest;
 use crate::event::{Recovered, Resumed, Status};
 use crate::outcome::Outcome;
 use crate::policy::ToolFacts;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 impl State {
@@ -83,8 +83,13 @@ impl Machine {
         let actions = self.log.state.step().map_or(&[][..], |s| &s.actions);
         let check = |(value, action): (&Value, &Action)| {
             let known = self.setup.tools.get(&action.tool)?;
+            let refers =
+                |map: &Map<String, Value>| map.values().any(|v| secret_reference(v).is_some());
             let live = self.log.reveal(value);
-            if live.is_none() && value.is_object() {
+            if value
+                .as_object()
+                .is_some_and(|map| live.is_none() || refers(map))
+            {
                 return None;
             }
             let given = live.unwrap_or_else(|| value.clone());

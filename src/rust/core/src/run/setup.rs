@@ -3,7 +3,7 @@
 use super::meaning::Meaning;
 use crate::digest::Digest;
 use crate::error::{Fault, Kind};
-use crate::event::address;
+use crate::event::{self, address};
 use crate::journal;
 use crate::limits::Limits;
 use crate::policy::{Grant, Policy, SideEffects, ToolFacts};
@@ -213,6 +213,14 @@ fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A record of the journal is not what it must be.
+    #[error("record {seq} of the journal {what}")]
+    Broken {
+        /// Its place, from 0.
+        seq: u64,
+        /// What is wrong.
+        what: &'static str,
+    },
     /// A value is not what its address says.
     #[error(
         "a value in the content of the run is not there or is not what its address {address} says"
@@ -227,6 +235,9 @@ pub enum Error {
         /// The request.
         request: Digest,
     },
+    /// An event that this version does not know.
+    #[error(transparent)]
+    Event(#[from] event::Error),
     /// A person's arguments break the schema.
     #[error("the edited arguments are not valid: {what}")]
     InvalidEdit {
@@ -236,6 +247,12 @@ pub enum Error {
     /// The journal cannot be written or read.
     #[error(transparent)]
     Journal(#[from] journal::Error),
+    /// The journal does not hold the head it should.
+    #[error("the journal has no record {head}, which the state of the run was built on")]
+    LacksHead {
+        /// The head.
+        head: Digest,
+    },
     /// The events are no history of a run.
     #[error("the journal is not that of a run: {0}")]
     Meaning(#[from] Meaning),
@@ -279,7 +296,10 @@ pub enum Error {
 impl Fault for Error {
     fn code(&self) -> &'static str {
         match self {
+            Error::Broken { .. } => "journal_broken",
             Error::Content { .. } => "content_differs",
+            Error::Event(e) => e.code(),
+            Error::LacksHead { .. } => "lacks_head",
             Error::Expired { .. } => "approval_expired",
             Error::InvalidEdit { .. } => "invalid_edit",
             Error::Journal(e) => e.code(),
@@ -294,7 +314,12 @@ impl Fault for Error {
     }
     fn kind(&self) -> Kind {
         match self {
-            Error::Content { .. } | Error::Misuse { .. } | Error::WrongKey => Kind::State,
+            Error::Broken { .. }
+            | Error::Content { .. }
+            | Error::Event(_)
+            | Error::LacksHead { .. }
+            | Error::Misuse { .. }
+            | Error::WrongKey => Kind::State,
             Error::Expired { .. } | Error::InvalidEdit { .. } | Error::NoSuchRequest { .. } => {
                 Kind::Approval
             }
@@ -312,6 +337,9 @@ impl Fault for Error {
             Error::Expired { request } | Error::NoSuchRequest { request } => {
                 one("request", request.to_hex())
             }
+            Error::Broken { seq, .. } => Map::from_iter([("seq".to_owned(), Value::from(*seq))]),
+            Error::Event(e) => e.facts(),
+            Error::LacksHead { head } => one("head", head.to_hex()),
             Error::Journal(e) => e.facts(),
             Error::SameName { tool }
             | Error::UnknownCost { tool }

@@ -1,0 +1,229 @@
+//! Runs as R lists: steps, requests, what is used and what is left.
+
+use crate::convert::{to_robj, to_text};
+use crate::run_setup::Content;
+use extendr_api::prelude::*;
+use serde_json::Value;
+use warrant_core::canon;
+use warrant_core::digest::Digest;
+use warrant_core::event::{Decision, Usage};
+use warrant_core::limits::{Limits, Used};
+use warrant_core::outcome::Outcome;
+use warrant_core::run::{Action, Closed, Progress, Request, State, Step};
+
+/// The normal form of a value: read back from its canonical content.
+pub(crate) fn value_at(content: &Content, address: Option<&Digest>) -> Robj {
+    let found = address.and_then(|a| content.get(a));
+    match found.and_then(|bytes| canon::parse(bytes).ok()) {
+        Some(value) => to_robj(&value, None, &Value::Null),
+        None => ().into(),
+    }
+}
+
+/// Canonical JSON as it is kept.
+fn text_at(content: &Content, address: &Digest) -> Option<String> {
+    let bytes = content.get(address)?;
+    Some(String::from_utf8_lossy(bytes).into_owned())
+}
+
+/// R's NULL where there is nothing; by itself it would become NA.
+pub(crate) fn or_null<T: Into<Robj>>(x: Option<T>) -> Robj {
+    x.map_or_else(|| ().into(), Into::into)
+}
+
+fn count(n: u64) -> Robj {
+    match i32::try_from(n) {
+        Ok(n) => n.into(),
+        Err(_) => (n as f64).into(),
+    }
+}
+
+fn units(nano: u64) -> f64 {
+    nano as f64 / 1e9
+}
+
+/// A step that is over.
+pub(crate) fn closed(step: &Closed, content: &Content) -> Robj {
+    match step.decision {
+        Decision::Act => acted(step.number, &step.actions, step.usage, content),
+        Decision::Finish => list!(
+            step = count(step.number),
+            decision = "finish",
+            tool = (),
+            arguments = (),
+            outcome = (),
+            result = (),
+            error = "`done` did not accept this answer.",
+            answer = value_at(content, step.answer.as_ref()),
+            usage = usage(step.usage),
+            actions = List::new(0)
+        )
+        .into(),
+    }
+}
+
+/// A step whose actions have not all ended.
+pub(crate) fn open(step: &Step, content: &Content) -> Robj {
+    acted(step.number, &step.actions, step.usage, content)
+}
+
+fn usage(usage: Usage) -> Robj {
+    list!(tokens = usage.tokens as f64, cost = units(usage.cost_nano)).into()
+}
+
+fn acted(number: u64, actions: &[Action], used: Usage, content: &Content) -> Robj {
+    let lists: Vec<Robj> = actions.iter().map(|a| action(a, content)).collect();
+    let outcomes: Vec<Option<&str>> = actions
+        .iter()
+        .map(|a| a.outcome().map(Outcome::word))
+        .collect();
+    let tools: Vec<&str> = actions.iter().map(|a| a.tool.as_str()).collect();
+    let one = |name: &str| -> Robj {
+        let values = lists.iter().map(|l| l.dollar(name).unwrap_or_default());
+        match lists.len() {
+            1 => values.into_iter().next().unwrap_or_default(),
+            _ => List::from_values(values).into(),
+        }
+    };
+    list!(
+        step = count(number),
+        decision = "act",
+        tool = tools,
+        arguments = one("arguments"),
+        outcome = outcomes,
+        result = one("result"),
+        error = one("error"),
+        answer = (),
+        usage = usage(used),
+        actions = List::from_values(&lists)
+    )
+    .into()
+}
+
+fn action(action: &Action, content: &Content) -> Robj {
+    let ending = action.ending();
+    let outcome = action.outcome();
+    let text = ending.and_then(|e| e.text.as_ref());
+    let error = match outcome {
+        Some(Outcome::Executed) | None => ().into(),
+        Some(Outcome::ApprovalRequired) => {
+            "PENDING: a person has been asked and has not decided. It did not run.".into()
+        }
+        Some(_) => value_at(content, text),
+    };
+    list!(
+        tool = to_text(&action.tool),
+        arguments = value_at(content, Some(&action.arguments)),
+        outcome = outcome.map(Outcome::word),
+        result = value_at(content, ending.and_then(|e| e.result.as_ref())),
+        error = error,
+        asked = or_null(text_at(content, &action.asked)),
+        edited_by = or_null(action.edited_by.clone()),
+        progress = progress(action),
+        attempts = count(action.attempts)
+    )
+    .into()
+}
+
+fn progress(action: &Action) -> &'static str {
+    match action.progress {
+        Progress::Answered(_) => "approved",
+        Progress::Asking(_) => "asking",
+        Progress::Calling => "calling",
+        Progress::Ended(_) => "ended",
+        Progress::Granted => "granted",
+        Progress::Open => "open",
+    }
+}
+
+/// A request, as an approver is shown it.
+pub(crate) fn request(request: &Request, content: &Content) -> Robj {
+    let asked = &request.data;
+    list!(
+        request = request.digest.to_hex(),
+        step = count(asked.step),
+        action = count(asked.action + 1),
+        tool = to_text(&asked.tool),
+        arguments = value_at(content, Some(&asked.arguments)),
+        side_effects = asked.side_effects.word(),
+        scopes = asked.scopes.clone(),
+        reason = asked.reason.word(),
+        prompt = value_at(content, asked.prompt.as_ref()),
+        expires_ms = or_null(asked.expires_ms.map(|ms| ms as f64)),
+        spec_hash = asked.spec_hash.to_hex()
+    )
+    .into()
+}
+
+/// The open requests of a run.
+pub(crate) fn pending(state: &State, content: &Content) -> Robj {
+    let requests = state.step().map(Step::pending).unwrap_or_default();
+    List::from_values(requests.into_iter().map(|r| request(r, content))).into()
+}
+
+/// Limits, used and left are lists of one shape.
+fn meters(numbers: [f64; 5], per_tool: impl Iterator<Item = (String, f64)>) -> Robj {
+    let (names, counts): (Vec<String>, Vec<f64>) = per_tool.unzip();
+    let mut tools: Robj = counts.into();
+    let _ = tools.set_attrib(names_symbol(), names);
+    let [steps, tool_calls, tokens, cost, seconds] = numbers;
+    list!(
+        steps = steps,
+        tool_calls = tool_calls,
+        tokens = tokens,
+        cost = cost,
+        seconds = seconds,
+        per_tool = tools
+    )
+    .into()
+}
+
+fn infinite(limit: Option<u64>) -> f64 {
+    limit.map_or(f64::INFINITY, |n| n as f64)
+}
+
+/// The limits.
+pub(crate) fn limits(limits: &Limits) -> Robj {
+    meters(
+        [
+            infinite(limits.steps),
+            infinite(limits.tool_calls),
+            infinite(limits.tokens),
+            infinite(limits.cost_nano) / 1e9,
+            infinite(limits.active_ms) / 1e3,
+        ],
+        limits.per_tool.iter().map(|(t, n)| (t.clone(), *n as f64)),
+    )
+}
+
+/// What is used.
+pub(crate) fn used(used: &Used) -> Robj {
+    meters(
+        [
+            used.steps as f64,
+            used.tool_calls as f64,
+            used.tokens as f64,
+            units(used.cost_nano),
+            used.active_ms as f64 / 1e3,
+        ],
+        used.per_tool.iter().map(|(t, n)| (t.clone(), *n as f64)),
+    )
+}
+
+/// What is left of the limits.
+pub(crate) fn left(limits: &Limits, used: &Used) -> Robj {
+    let rest = |limit: Option<u64>, used: u64| infinite(limit.map(|l| l.saturating_sub(used)));
+    meters(
+        [
+            rest(limits.steps, used.steps),
+            rest(limits.tool_calls, used.tool_calls),
+            rest(limits.tokens, used.tokens),
+            rest(limits.cost_nano, used.cost_nano) / 1e9,
+            rest(limits.active_ms, used.active_ms) / 1e3,
+        ],
+        limits
+            .per_tool
+            .iter()
+            .map(|(t, n)| (t.clone(), n.saturating_sub(used.calls_of(t)) as f64)),
+    )
+}
