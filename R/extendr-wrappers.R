@@ -120,6 +120,40 @@ rs_decide <- function(text, columns, partial) .Call(wrap__rs_decide, text, colum
 
 rs_bound_verdicts <- function(lower, upper, threshold, min) .Call(wrap__rs_bound_verdicts, lower, upper, threshold, min)
 
+rs_run_id <- function() .Call(wrap__rs_run_id)
+
+rs_run_check <- function(setup, tools) .Call(wrap__rs_run_check, setup, tools)
+
+rs_run_start <- function(setup, tools, run_id, goal, at) .Call(wrap__rs_run_start, setup, tools, run_id, goal, at)
+
+rs_run_resume <- function(setup, tools, lines, content, secrets, at) .Call(wrap__rs_run_resume, setup, tools, lines, content, secrets, at)
+
+rs_run_next <- function(handle, at) .Call(wrap__rs_run_next, handle, at)
+
+rs_run_decided <- function(handle, decision, at) .Call(wrap__rs_run_decided, handle, decision, at)
+
+rs_run_failed <- function(handle, reason, text, at) .Call(wrap__rs_run_failed, handle, reason, text, at)
+
+rs_run_judged <- function(handle, accepted, at) .Call(wrap__rs_run_judged, handle, accepted, at)
+
+rs_run_answered <- function(handle, request, decision, at) .Call(wrap__rs_run_answered, handle, request, decision, at)
+
+rs_run_called <- function(handle, action, attempt, result, at) .Call(wrap__rs_run_called, handle, action, attempt, result, at)
+
+rs_run_view <- function(handle) .Call(wrap__rs_run_view, handle)
+
+rs_run_read <- function(lines, content, upto) .Call(wrap__rs_run_read, lines, content, upto)
+
+rs_run_lefts <- function(lines) .Call(wrap__rs_run_lefts, lines)
+
+rs_run_normal <- function(tool, arguments) .Call(wrap__rs_run_normal, tool, arguments)
+
+rs_run_decide <- function(lines, content, request, decision, at) .Call(wrap__rs_run_decide, lines, content, request, decision, at)
+
+rs_run_events <- function(lines) .Call(wrap__rs_run_events, lines)
+
+rs_run_log <- function(lines, content) .Call(wrap__rs_run_log, lines, content)
+
 rs_store_append <- function(base, token, lines, expect_head, addresses, texts, sync) .Call(wrap__rs_store_append, base, token, lines, expect_head, addresses, texts, sync)
 
 rs_store_read <- function(base) .Call(wrap__rs_store_read, base)

@@ -1,0 +1,405 @@
+#' Run an agent, and take up a run again
+#'
+#' `run_agent()` starts a run and drives it until it ends or waits for a person.
+#' `resume_run()` takes up a run that waits, or whose process was killed, here or on
+#' another machine. `read_run()` looks at a run in a store, without driving it.
+#'
+#' A run is `completed`, `stopped` (a limit; `stop_reason` names it), `failed`
+#' (`stop_reason` is `planner_failed`, `invalid_decision` or `done_failed`),
+#' `awaiting_approval`, or `running`: then somebody drives it, or its driver vanished and
+#' it can be resumed. A refused call, a failed tool and a spent limit are no errors.
+#'
+#' Whoever drives a run owns it. A second driver is told so by an error of class
+#' `warrant_error_already_running`; a driver that dies gives the run free. A Ctrl-C
+#' leaves the run as it is, to be resumed.
+#'
+#' A call is recorded and charged before it starts. If the process vanishes during a
+#' call, a resume starts it again when the tool is `idempotent`, through every gate
+#' and at most three times in all; any other call is not repeated, its outcome is
+#' `interrupted`. Tools can tell attempts of one call by [call_key()].
+#'
+#' With [memory_store()] a run lives in its session, and in the run object: a copy that
+#' was saved with [saveRDS()] is on its own, so to resume two copies runs the pending
+#' action twice. With a `file_store()` or `dbi_store()` the store is what counts, and the
+#' action runs once. An agent with an `audit` trail also refuses an old copy.
+#'
+#' @param agent An agent made by [agent()]. To resume, define it as before: tools whose
+#'   specification or policy changed make what was approved stale.
+#' @param goal What the run is for: any value that has a JSON form.
+#' @param run_id An id of your own, or `NULL` for a random one. One that the store or
+#'   the audit trail holds already is refused.
+#' @param run A run, or the id of one in the agent's store.
+#' @param approvals Decisions made by [approval()]: one, or a list.
+#' @param secrets Values of secret arguments that were given as literals before the
+#'   pause: of these only keyed digests were kept. A call that lacks its secret is
+#'   `interrupted`.
+#' @param store A store.
+#' @returns A list of class `agent_run`: `run_id`, `status`, `stop_reason`, `answer`,
+#'   `error`, `goal`, `steps` (as a planner sees them, with one that is under way),
+#'   `pending` (requests that wait for a person), `used`, `limits`, `audit_head` and
+#'   `store`. Errors: `warrant_error_state` for a run that is owned, was edited, or does
+#'   not fit the trail; `warrant_error_store` for a store that cannot be read or written;
+#'   `warrant_error_input` for a run that cannot be set up.
+#' @seealso [agent()], [approve_tool_call()], [tool_log()], [verify_audit()],
+#'   [replay_run()]
+#' @examples
+#' double <- agent_tool(function(x) 2 * x, "double", "Twice a number.",
+#'   parameters = list(x = list(type = "number")), side_effects = "none"
+#' )
+#' planner <- function(state, tools) {
+#'   last <- length(state$steps)
+#'   if (last == 3) return(decide_finish(state$steps[[last]]$result))
+#'   decide_act("double", list(x = if (last) state$steps[[last]]$result else state$goal))
+#' }
+#' run <- run_agent(agent(double, planner), 5)
+#' run
+#' tool_log(run)[c("step", "arguments", "result")]
+#' @export
+run_agent <- function(agent, goal, run_id = NULL) {
+  check_class(agent, "agent", "agent()")
+  if (!is.null(run_id)) {
+    check_run_id(run_id)
+    if (!is.null(agent$audit) && agent$audit$has_run(run_id)) stop_run_exists(run_id)
+  }
+  started <- unwrap_core(
+    rs_run_start(run_setup(agent), tool_pointers(agent), run_id, goal, now_ms())
+  )
+  drive <- new_drive(agent, agent$store, started$run, normal_form(goal), list())
+  # Kept beside the content: the key, and whether an answer is judged.
+  drive$extra <- c(
+    stats::setNames(started$key, started$key_name), if (!is.null(agent$done)) c(done = "true")
+  )
+  drive_run(drive)
+}
+
+#' @rdname run_agent
+#' @export
+resume_run <- function(agent, run, approvals = NULL, secrets = NULL) {
+  check_class(agent, "agent", "agent()")
+  approvals <- check_approvals(approvals)
+  store <- if (inherits(run, "agent_run")) run$store else agent$store
+  run_id <- if (inherits(run, "agent_run")) run$run_id else check_run_id(run, "run")
+  token <- store$lock(run_id)
+  unlock <- TRUE
+  on.exit(if (unlock) store$unlock(token))
+  kept <- read_kept(store, run_id)
+  if (inherits(run, "agent_run")) check_unedited(run, kept) else view_of(kept)
+  if (!is.null(agent$audit)) {
+    agent$audit$complete(run_id, kept$lines, trail_head(run))
+  }
+  for (decision in approvals) {
+    kept <- record_decision(store, token, run_id, kept, decision, agent$audit)
+  }
+  resumed <- unwrap_core(rs_run_resume(
+    run_setup(agent), tool_pointers(agent), kept$lines, kept$content, as.list(secrets), now_ms()
+  ))
+  drive <- new_drive(agent, store, resumed$run, resumed$goal, resumed$steps)
+  unlock <- FALSE
+  drive_run(drive, token)
+}
+
+#' @rdname run_agent
+#' @export
+read_run <- function(store, run_id) {
+  check_class(store, "warrant_store", "memory_store(), file_store(), dbi_store() or new_store()")
+  check_run_id(run_id)
+  new_run(store, view_of(read_kept(store, run_id)))
+}
+
+#' Name the call that is under way
+#'
+#' For a tool that writes to a service which drops repeats: the key is the same each
+#' time one and the same call of a run is attempted, and no other call has it.
+#'
+#' @returns A string, or `NULL` outside a run and in a worker process.
+#' @examples
+#' call_key()
+#' @export
+call_key <- function() the$call_key
+
+#' Put the steps of a run into a prompt
+#'
+#' @param state The state a planner is given, or a run.
+#' @returns JSON text: an array with `step`, `decision`, `tool`, `arguments`, `outcome`,
+#'   `result` and `error` for each action, and the answer of each answer that was not
+#'   accepted. `[]` at the start.
+#' @examples
+#' observations(list(goal = "x", steps = list()))
+#' @export
+observations <- function(state) {
+  if (!is.list(state) || !is.list(state$steps)) {
+    stop_type(state, "state", "the state of a planner, or a run", caller_env())
+  }
+  rows <- list()
+  for (step in state$steps) {
+    if (step$decision == "finish") {
+      rows <- c(rows, list(step[c("step", "decision", "answer", "error")]))
+    } else {
+      head <- list(step = step$step, decision = step$decision)
+      fields <- c("tool", "arguments", "outcome", "result", "error")
+      rows <- c(rows, lapply(step$actions, function(action) c(head, action[fields])))
+    }
+  }
+  unwrap_core(rs_to_json(rows))
+}
+
+# ---- driving: the core says what comes next, R does it ---------------------------
+
+new_drive <- function(agent, store, core, goal, steps) {
+  drive <- new.env(parent = emptyenv())
+  drive$agent <- agent
+  drive$store <- store
+  drive$audit <- agent$audit
+  drive$handle <- core$handle
+  drive$run_id <- core$run_id
+  drive$goal <- goal
+  drive$steps <- steps
+  drive$cards <- tool_cards(agent)
+  drive$cores <- lapply(agent$tools, tool_core)
+  drive$origin <- unwrap_core(rs_origin(core$run_id, ""))
+  drive
+}
+
+drive_run <- function(drive, token = drive$store$lock(drive$run_id)) {
+  drive$token <- token
+  on.exit(drive$store$unlock(token))
+  out <- rs_run_next(drive$handle, now_ms())
+  repeat {
+    unwrap_core(out, quote(run_agent()))
+    if (!is.null(out$keep)) keep_records(drive, out$keep)
+    if (!is.null(out$closed)) drive$steps[[length(drive$steps) + 1L]] <- out$closed
+    out <- switch(out$effect,
+      plan = do_plan(drive, out$about),
+      call = do_call(drive, out$about),
+      ask = do_ask(drive, out$about),
+      judge = do_judge(drive, out$about),
+      break
+    )
+  }
+  view <- unwrap_core(rs_run_view(drive$handle))
+  view$steps <- drive$steps
+  view["goal"] <- list(drive$goal)
+  view$judged <- !is.null(drive$agent$done)
+  new_run(drive$store, view, if (is.null(drive$audit)) "" else view$head)
+}
+
+# The store first, then the trail.
+keep_records <- function(drive, keep) {
+  drive$store$append(
+    drive$run_id, keep$lines, keep$expect_head, keep$head, c(drive$extra, keep$content),
+    drive$token, keep$sync
+  )
+  drive$extra <- NULL
+  if (!is.null(drive$audit) && length(keep$lines)) drive$audit$append(keep$lines)
+}
+
+do_plan <- function(drive, left) {
+  state <- planner_state(drive, left)
+  decision <- tryCatch(drive$agent$planner(state, drive$cards), error = identity)
+  if (inherits(decision, "error")) {
+    return(fail_run(drive, "planner_failed", plain(conditionMessage(decision))))
+  }
+  if (!inherits(decision, "agent_decision")) {
+    text <- paste0(
+      "A planner must return decide_act() or decide_finish(), not ", friendly(decision), "."
+    )
+    return(fail_run(drive, "invalid_decision", text))
+  }
+  out <- rs_run_decided(drive$handle, unclass(decision), now_ms())
+  # A value without a JSON form: nothing was decided.
+  if (inherits(out, "warrant_fault") && out$kind == "input") {
+    return(fail_run(drive, "invalid_decision", out$message))
+  }
+  out
+}
+
+planner_state <- function(drive, left = NULL) {
+  list(goal = drive$goal, steps = drive$steps, left = left, run_id = drive$run_id)
+}
+
+fail_run <- function(drive, reason, text) rs_run_failed(drive$handle, reason, text, now_ms())
+
+do_call <- function(drive, call) {
+  if (needs_lease(drive$store)) {
+    hold_s <- if (is.null(call$timeout_s)) 60 else call$timeout_s + 60
+    drive$store$renew(drive$token, hold_s)
+  }
+  context <- new_context(drive$origin, call$step, approved = TRUE, timeout_s = call$timeout_s)
+  before <- the$call_key
+  on.exit(the$call_key <- before)
+  the$call_key <- call$key
+  # What call_tool() raises is a fault of its caller; here it is how the call ended.
+  result <- tryCatch(
+    run_call(drive$cores[[call$tool]], call$arguments, NULL, context),
+    warrant_error = identity
+  )
+  rs_run_called(drive$handle, call$action, call$attempt, call_end(result), now_ms())
+}
+
+needs_lease <- function(store) !inherits(store, c("memory_store", "file_store"))
+
+# How a call ended, in the words of the core.
+call_end <- function(result) {
+  if (inherits(result, "error")) {
+    text <- paste("ERROR:", plain(conditionMessage(result)))
+    return(list(
+      status = "error", text = text, bytes = nchar(text, "bytes"),
+      notes = list(error_class = I(class(result)), warnings = I(character()), messages = I(character()))
+    ))
+  }
+  executed <- result$status == "executed"
+  status <- if (result$status %in% c("executed", "timed_out", "tool_exhausted")) result$status else "error"
+  value <- result$value
+  if (executed && result$truncated) value <- shown_value(result)
+  said <- result$truncated || length(result$error_class) + length(result$warnings) +
+    length(result$messages) > 0L
+  end <- list(
+    status = status, bytes = result$bytes, duration_s = result$duration_s,
+    truncated = result$truncated,
+    text = if (!executed) result$content,
+    notes = if (said) {
+      list(
+        error_class = I(result$error_class), warnings = I(result$warnings),
+        messages = I(result$messages), result_hash = result$result_hash,
+        shown_hash = result$shown_hash
+      )
+    }
+  )
+  if (executed) end["value"] <- list(value)
+  end
+}
+
+# What is left of a result that was cut: text, or whole items as JSON.
+shown_value <- function(result) {
+  value <- result$value
+  if (is.character(value) && length(value) == 1L && !inherits(value, "json")) return(result$content)
+  parsed <- rs_from_json(result$content)
+  if (inherits(parsed, "warrant_fault")) result$content else structure(result$content, class = "json")
+}
+
+do_ask <- function(drive, request) {
+  answer <- as_decision(drive$agent$approver(new_request(request, drive$cores)))
+  decision <- decision_for_core(answer)
+  out <- rs_run_answered(drive$handle, request$request, decision, now_ms())
+  # It expired while the approver thought; that is recorded, and the run goes on.
+  expired <- inherits(out, "warrant_fault") && out$code == "approval_expired"
+  if (expired) rs_run_next(drive$handle, now_ms()) else out
+}
+
+do_judge <- function(drive, answer) {
+  verdict <- tryCatch(drive$agent$done(answer, planner_state(drive)), error = identity)
+  if (isTRUE(verdict) || isFALSE(verdict)) {
+    return(rs_run_judged(drive$handle, verdict, now_ms()))
+  }
+  text <- if (inherits(verdict, "error")) {
+    plain(conditionMessage(verdict))
+  } else {
+    paste0("`done` must answer TRUE or FALSE, not ", friendly(verdict), ".")
+  }
+  fail_run(drive, "done_failed", text)
+}
+
+now_ms <- function() floor(now() * 1000)
+
+normal_form <- function(x) unwrap_core(rs_from_json(unwrap_core(rs_to_json(x))))
+
+# ---- run objects -----------------------------------------------------------------
+
+read_kept <- function(store, run_id) {
+  list(run_id = run_id, lines = store$read(run_id), content = store$get_content(run_id))
+}
+
+view_of <- function(kept, upto = NULL, call = caller_env()) {
+  read <- unwrap_core(rs_run_read(kept$lines, kept$content, upto), call)
+  view <- read$view
+  if (view$run_id != kept$run_id) {
+    stop_warrant(
+      c(paste0("The journal of run ", kept$run_id, " must be its own."),
+        x = paste0("Its records are those of run ", view$run_id, ".")),
+      "state", code = "other_run", run_id = kept$run_id, call = call
+    )
+  }
+  view$steps <- read$steps
+  view["goal"] <- list(read$goal)
+  view$judged <- "done" %in% names(kept$content)
+  view
+}
+
+new_run <- function(store, view, trail_head = "") {
+  steps <- view$steps
+  if (!is.null(view$open_step)) steps[[length(steps) + 1L]] <- view$open_step
+  run <- structure(
+    list(
+      run_id = view$run_id, status = view$status, stop_reason = view$stop_reason,
+      answer = view$answer, error = view$error, goal = view$goal, steps = steps,
+      pending = lapply(view$pending, new_request), used = view$used, limits = view$limits,
+      audit_head = view$head, records = view$records, store = store
+    ),
+    class = "agent_run"
+  )
+  attr(run, "trail_head") <- trail_head
+  attr(run, "judged") <- view$judged
+  run
+}
+
+# The head that the trail of this run was seen to hold last.
+trail_head <- function(run) {
+  head <- if (inherits(run, "agent_run")) attr(run, "trail_head")
+  if (is.null(head)) "" else head
+}
+
+# What a run object says must be what its journal said when it was made.
+check_unedited <- function(run, kept, call = caller_env()) {
+  fresh <- new_run(run$store, view_of(kept, run$audit_head, call))
+  fields <- setdiff(names(fresh), c("store", "used"))
+  differ <- !vapply(fields, function(f) identical(run[[f]], fresh[[f]]), NA)
+  if (any(differ)) {
+    stop_warrant(
+      c(
+        "A run must be as it was when it was made or read.",
+        x = paste0("Its ", paste0("`", fields[differ], "`", collapse = ", "), " differs from its journal."),
+        i = "Read it again with read_run()."
+      ),
+      "state", code = "run_edited", run_id = run$run_id, fields = fields[differ], call = call
+    )
+  }
+}
+
+#' @export
+format.agent_run <- function(x, ...) {
+  state <- paste0(x$status, if (!is.null(x$stop_reason)) paste0(" (", x$stop_reason, ")"))
+  used <- x$used
+  c(
+    paste0("<agent_run> ", state),
+    paste0("* run_id: ", x$run_id),
+    if (!is.null(x$answer)) paste0("* answer: ", one_line(x$answer)),
+    if (!is.null(x$error)) paste0("* error: ", one_line(x$error)),
+    paste0("* steps: ", length(x$steps), format_outcomes(x$steps)),
+    sprintf(
+      "* used: %g calls, %g tokens, cost %g, %.3g s", used$tool_calls, used$tokens, used$cost,
+      used$seconds
+    ),
+    if (length(x$pending)) paste0("* pending: ", vapply(x$pending, format_request, "")),
+    sprintf("* audit head: %s (%g records)", substr(x$audit_head, 1, 8), x$records)
+  )
+}
+
+format_outcomes <- function(steps) {
+  outcomes <- unlist(lapply(steps, function(s) s$outcome))
+  if (length(outcomes) == 0L) return("")
+  outcomes[is.na(outcomes)] <- "under way"
+  counts <- table(factor(outcomes, unique(outcomes)))
+  paste0(" (", paste(names(counts), as.integer(counts), collapse = ", "), ")")
+}
+
+one_line <- function(x) {
+  text <- if (is.character(x) && length(x) == 1L) x else unwrap_core(rs_to_json(x))
+  text <- gsub("[[:space:]]+", " ", text)
+  if (nchar(text) > 70L) paste0(substr(text, 1L, 67L), "...") else text
+}
+
+#' @export
+print.agent_run <- function(x, ...) {
+  writeLines(format(x, ...))
+  invisible(x)
+}
