@@ -1,0 +1,39 @@
+# A tool that only counts, and notes what it was given.
+counting_tool <- function(name = "look", effects = "read", ..., fn = NULL) {
+  calls <- new.env()
+  calls$n <- 0L
+  body <- function(n) {
+    calls$n <- calls$n + 1L
+    calls$last <- n
+    n * 10
+  }
+  if (is.null(fn)) fn <- body
+  tool <- agent_tool(fn, name, "A tool.",
+    parameters = list(n = list(type = "integer")), side_effects = effects, ...
+  )
+  list(tool = tool, calls = calls)
+}
+
+# A planner that makes these decisions in order, then finishes.
+script_planner <- function(..., answer = "done") {
+  decisions <- list(...)
+  function(state, tools) {
+    step <- length(state$steps) + 1L
+    if (step <= length(decisions)) decisions[[step]] else decide_finish(answer)
+  }
+}
+
+always <- function(tool = "look", usage = NULL) {
+  force(tool)
+  function(state, tools) decide_act(tool, list(n = length(state$steps) + 1L), usage)
+}
+
+writes <- function(...) agent_policy(allow_effects = c("none", "read", "write", "external"), ...)
+
+outcomes <- function(run) unlist(lapply(run$steps, function(step) step$outcome))
+
+sound <- function(run) {
+  faults <- verify_audit(run)
+  testthat::expect_equal(nrow(faults), 0L)
+  testthat::expect_true(attr(faults, "state") %in% c("sound", "open"))
+}
