@@ -94,6 +94,8 @@ rs_seal_lines <- function(run, seq, head, events, data, at, active_ms) .Call(wra
 
 rs_content_addresses <- function(key, texts) .Call(wrap__rs_content_addresses, key, texts)
 
+rs_content_judge <- function(values, schemas) .Call(wrap__rs_content_judge, values, schemas)
+
 rs_key_commitment <- function(key) .Call(wrap__rs_key_commitment, key)
 
 rs_run_lock <- function(base) .Call(wrap__rs_run_lock, base)

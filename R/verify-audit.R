@@ -42,7 +42,8 @@
 #'   Kinds of the chain: `unreadable`, `not_canonical`, `digest`, `missing`,
 #'   `order`, `prev`, `time`, `after_end`, `link`, `link_missing`, `torn`, `cut`, `head`; of the
 #'   meaning: `event`, `meaning`; of the content: `key_missing`, `key_mismatch`,
-#'   `content_missing`, `content_mismatch`. Missing content is no change of the trail,
+#'   `content_missing`, `content_mismatch`, `rule` (arguments that do not match the schema of
+#'   their tool or grant; not judged where parameters are secret). Missing content is no change of the trail,
 #'   so it leaves the state as it is.
 #'
 #'   Content of the file never raises an error. A file that cannot be opened
@@ -74,8 +75,8 @@ verify_audit <- function(x, head = NULL, content = NULL) {
   )
   state <- found$state
   if (!is.null(content)) {
-    extra <- check_content(found$claims, content)
-    if (any(extra$kind %in% c("key_mismatch", "content_mismatch"))) state <- "broken"
+    extra <- rbind(check_content(found$claims, content), check_rules(found$rules, content))
+    if (any(extra$kind %in% c("key_mismatch", "content_mismatch", "rule"))) state <- "broken"
     report <- rbind(report, extra)
   }
   new_audit_report(report, state, found, is.null(content))
@@ -220,6 +221,25 @@ check_run_content <- function(claims, store) {
       changed$member, changed$address
     ))
   )
+}
+
+# Arguments against the schema of their tool, and of the grant that let them pass.
+check_rules <- function(rules, store) {
+  rules <- tibble::as_tibble(rules)
+  rows <- lapply(split(rules, factor(rules$run, unique(rules$run))), function(rules) {
+    texts <- store$get_content(rules$run[1], unique(c(rules$value, rules$schema)))
+    values <- unname(texts[rules$value])
+    schemas <- unname(texts[rules$schema])
+    there <- !is.na(values) & !is.na(schemas)
+    kept <- rep(NA, nrow(rules))
+    kept[there] <- unwrap_core(rs_content_judge(values[there], schemas[there]))
+    broken <- rules[!is.na(kept) & !kept, ]
+    content_finding(broken, "rule", sprintf("the arguments do not match the schema of the %s", ifelse(
+      broken$member == "grant", "grant that let the call pass", "tool"
+    )))
+  })
+  empty <- content_finding(rules[0, ], character(), character())
+  do.call(rbind, c(list(empty), unname(rows)))
 }
 
 content_finding <- function(claims, kind, what) {

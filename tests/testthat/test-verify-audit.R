@@ -163,3 +163,20 @@ test_that("the verifier in Python agrees on every chain finding", {
     expect_equal(trail_state(path), ask_python(path)$state)
   }
 })
+
+test_that("arguments are held against the schema of their tool", {
+  run <- "0123456789abcdef0123456789abcdef"
+  address <- function(json) warrant:::rs_content_addresses(strrep("2a", 32), json)
+  other <- "{\"topic\":\"moons\"}"
+  rows <- read_audit(golden_trail())[2:9, ]
+  data <- gsub(address("{\"topic\":\"spans\"}"), address(other), rows$data, fixed = TRUE)
+  lines <- warrant:::rs_seal_lines(run, 0, "", rows$event, data, 1, rows$active_ms)$lines
+  dir <- withr::local_tempdir()
+  content <- readLines(golden_path(paste0(run, ".content")))
+  write_bytes(c(content, paste(address(other), other)), file.path(dir, paste0(run, ".content")))
+  expect_equal(nrow(verify_audit(lines)), 0)
+  report <- verify_audit(lines, content = file_store(dir))
+  expect_equal(report$kind, "rule")
+  expect_equal(report$seq, 3)
+  expect_equal(attr(report, "state"), "broken")
+})

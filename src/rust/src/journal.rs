@@ -5,15 +5,18 @@ use crate::fault::{boxed, guard};
 use crate::files::{each_line, open_to_read, Error as FileError, BLOCK};
 use extendr_api::prelude::*;
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use warrant_core::canon;
 use warrant_core::digest::{unhex, Digest};
 use warrant_core::error::{Fault, Kind};
-use warrant_core::journal::content::{Claimed, Claims};
+use warrant_core::journal::content::{Claimed, Claimings, Claims, Rule};
 use warrant_core::journal::verify::{Depth, Verifier};
 use warrant_core::journal::{Chain, Finding, Line, Report, RunId};
+use warrant_core::schema::Schema;
 
 /// A handle that does not outlive its session.
 #[derive(Debug, thiserror::Error)]
@@ -158,7 +161,7 @@ fn rs_verify_drop(id: i32) {
     all.retain(|(i, _)| *i != id);
 }
 
-fn report(report: Report, claims: Option<Vec<Claimed>>) -> Robj {
+fn report(report: Report, claims: Option<Claimings>) -> Robj {
     let column = |f: fn(&Finding) -> Option<u64>| -> Vec<Option<f64>> {
         let to_double = |x: &Finding| f(x).map(|n| n as f64);
         report.findings.iter().map(to_double).collect()
@@ -167,8 +170,12 @@ fn report(report: Report, claims: Option<Vec<Claimed>>) -> Robj {
         report.findings.iter().map(f).collect()
     };
     let heads: Vec<String> = report.heads.iter().map(|h| h.to_string()).collect();
-    let claims = claims.unwrap_or_default();
+    let Claimings {
+        addresses: claims,
+        rules,
+    } = claims.unwrap_or_default();
     let of = |f: fn(&Claimed) -> String| -> Vec<String> { claims.iter().map(f).collect() };
+    let by = |f: fn(&Rule) -> String| -> Vec<String> { rules.iter().map(f).collect() };
     list!(
         kind = text(|f| Some(f.kind.word().to_owned())),
         line = column(|f| f.line),
@@ -188,6 +195,14 @@ fn report(report: Report, claims: Option<Vec<Claimed>>) -> Robj {
             line = claims.iter().map(|c| c.line as f64).collect::<Vec<_>>(),
             member = of(|c| c.member.to_owned()),
             address = of(|c| c.address.to_hex())
+        ),
+        rules = list!(
+            run = by(|r| r.run.clone()),
+            seq = rules.iter().map(|r| r.seq as f64).collect::<Vec<_>>(),
+            line = rules.iter().map(|r| r.line as f64).collect::<Vec<_>>(),
+            member = by(|r| r.member.to_owned()),
+            value = by(|r| r.value.to_hex()),
+            schema = by(|r| r.schema.to_hex())
         )
     )
     .into()
@@ -315,6 +330,27 @@ fn rs_random_hex() -> Robj {
     guard(|| Ok(crate::trail::random_id()?.to_string()))
 }
 
+// Whether each value matches its schema; nothing where the schema has secrets, whose
+// values are not kept, or where either is not what it should be.
+#[extendr]
+fn rs_content_judge(values: Vec<String>, schemas: Vec<String>) -> Robj {
+    guard(|| {
+        let mut known: HashMap<&String, Option<Schema>> = HashMap::new();
+        let judge = |(value, schema): (&String, _)| -> Option<bool> {
+            let read = |text: &String| canon::parse(text.as_bytes()).ok();
+            let compile = || Schema::new(read(schema)?).ok();
+            let schema = known.entry(schema).or_insert_with(compile).as_ref()?;
+            let secret = schema.secrets().next().is_some();
+            (!secret).then_some(schema.is_valid(&read(value)?))
+        };
+        Ok(values
+            .iter()
+            .zip(&schemas)
+            .map(judge)
+            .collect::<Vec<Option<bool>>>())
+    })
+}
+
 // What `run_started` says of a key.
 #[extendr]
 fn rs_key_commitment(key: &str) -> Robj {
@@ -337,5 +373,6 @@ extendr_module! {
     fn rs_random_hex;
     fn rs_seal_lines;
     fn rs_content_addresses;
+    fn rs_content_judge;
     fn rs_key_commitment;
 }

@@ -1,10 +1,11 @@
 //! Which values a trail refers to: the addresses that its records state, so that
 //! they can be held against the content of a store.
 
-use super::format::{Line, MAX_LINE};
+use super::format::{Line, FINISHED, MAX_LINE};
 use crate::digest::Digest;
 use crate::event::Event;
 use crate::policy::{Policy, ToolFacts};
+use std::collections::HashMap;
 
 /// One address that a record states.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,12 +23,82 @@ pub struct Claimed {
     pub address: Digest,
 }
 
-/// Collects the addresses of a trail that is fed in blocks.
+/// A value that must match a JSON Schema, both by address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// The run.
+    pub run: String,
+    /// The record's number.
+    pub seq: u64,
+    /// The line, from 1.
+    pub line: u64,
+    /// Whose rule: `arguments` of the tool's, `grant` of a standing grant's.
+    pub member: &'static str,
+    /// Address of the value.
+    pub value: Digest,
+    /// Address of the schema.
+    pub schema: Digest,
+}
+
+/// What a trail says that only values can show.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Claimings {
+    /// The addresses that are stated.
+    pub addresses: Vec<Claimed>,
+    /// The rules that values must keep.
+    pub rules: Vec<Rule>,
+}
+
+/// Collects the addresses and rules of a trail that is fed in blocks.
 #[derive(Debug, Default)]
 pub struct Claims {
     rest: Vec<u8>,
     lines: u64,
-    found: Vec<Claimed>,
+    found: Claimings,
+    declared: HashMap<String, Declared>,
+}
+
+/// What a run has declared so far.
+#[derive(Debug, Default)]
+struct Declared {
+    schemas: HashMap<String, Digest>,
+    grants: Vec<Digest>,
+    /// Which grant answered for an action of a step.
+    granted: HashMap<(u64, u64), u64>,
+}
+
+impl Declared {
+    /// Takes an event in; gives the rules that it is under.
+    fn rules(&mut self, event: &Event) -> Vec<(&'static str, Digest, Digest)> {
+        match event {
+            Event::RunStarted(data) => self.take(Some(&data.policy), Some(&data.tools)),
+            Event::Resumed(data) => self.take(data.policy.as_ref(), data.tools.as_deref()),
+            Event::GrantUsed(data) => {
+                self.granted.insert((data.step, data.action), data.grant);
+            }
+            Event::PlanStarted(_) => self.granted.clear(),
+            Event::CallStarted(data) => {
+                let own = self.schemas.get(&data.tool).copied();
+                let grant = self.granted.get(&(data.step, data.action));
+                let place = grant.and_then(|g| usize::try_from(*g).ok());
+                let grant = place.and_then(|g| self.grants.get(g).copied());
+                let own = own.map(|schema| ("arguments", data.arguments, schema));
+                let grant = grant.map(|schema| ("grant", data.arguments, schema));
+                return own.into_iter().chain(grant).collect();
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn take(&mut self, policy: Option<&Policy>, tools: Option<&[ToolFacts]>) {
+        if let Some(policy) = policy {
+            self.grants = policy.grants.iter().map(|g| g.arguments).collect();
+        }
+        if let Some(tools) = tools {
+            self.schemas = tools.iter().map(|t| (t.name.clone(), t.schema)).collect();
+        }
+    }
 }
 
 impl Claims {
@@ -55,7 +126,7 @@ impl Claims {
     }
 
     /// What was collected, in the order of the lines.
-    pub fn finish(self) -> Vec<Claimed> {
+    pub fn finish(self) -> Claimings {
         self.found
     }
 
@@ -66,8 +137,27 @@ impl Claims {
         let Ok(event) = Event::read(line.event, line.data.as_bytes()) else {
             return;
         };
+        if !self.declared.contains_key(line.run) {
+            self.declared
+                .insert(line.run.to_owned(), Declared::default());
+        }
+        if let Some(declared) = self.declared.get_mut(line.run) {
+            for (member, value, schema) in declared.rules(&event) {
+                self.found.rules.push(Rule {
+                    run: line.run.to_owned(),
+                    seq: line.seq,
+                    line: self.lines,
+                    member,
+                    value,
+                    schema,
+                });
+            }
+        }
+        if line.event == FINISHED {
+            self.declared.remove(line.run);
+        }
         for (member, address) in addresses(&event) {
-            self.found.push(Claimed {
+            self.found.addresses.push(Claimed {
                 run: line.run.to_owned(),
                 seq: line.seq,
                 line: self.lines,
@@ -167,7 +257,7 @@ mod tests {
         for block in [1, 50, 4096] {
             let mut claims = Claims::new();
             bytes.chunks(block).for_each(|b| claims.feed(b));
-            let found = claims.finish();
+            let found = claims.finish().addresses;
             assert_eq!(found.len(), 1);
             assert_eq!((found[0].line, found[0].seq), (3, 1));
             assert_eq!((found[0].member, found[0].address), ("text", text));
