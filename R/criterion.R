@@ -88,12 +88,7 @@ print.agent_criterion <- function(x, ...) {
 #' criterion(function(output) nchar(output) < 100, "short_answer")
 criterion <- function(fn, criterion, ..., on_execution_error = c("missing", "fail")) {
   check_dots_empty()
-  if (!is.function(fn)) {
-    stop_warrant(
-      c("`fn` must be a function.", x = sprintf("It is of class %s.", paste(class(fn), collapse = "/"))),
-      "input", "invalid_function", argument = "fn", call = caller_env(0)
-    )
-  }
+  check_function(fn)
   check_function_arguments(fn)
   new_criterion("function", list(), criterion, arg_match(on_execution_error), fn)
 }

@@ -52,9 +52,9 @@
 evaluate <- function(suite, runs, ..., strict = TRUE, keep = c("auto", "evidence", "verdicts"),
                      progress = interactive()) {
   check_dots_empty()
-  check_is_suite(suite)
-  check_yes_no(strict)
-  check_yes_no(progress)
+  check_suite(suite)
+  check_flag(strict)
+  check_flag(progress)
   keep <- arg_match(keep)
   runs <- as_runs(runs)
   spec <- suite_spec(suite)
@@ -112,7 +112,7 @@ as_runs <- function(runs, call = caller_env()) {
   stop_warrant(
     c(
       "`runs` must be runs of the suite, or a named list of trajectories.",
-      x = sprintf("It is of class %s.", paste(class(runs), collapse = "/")),
+      x = class_words(runs),
       i = "run_suite() makes runs, read_trajectories() reads them."
     ),
     "input", "not_runs", argument = "runs", call = call
@@ -334,21 +334,3 @@ check_evaluations <- function(parts, call = caller_env()) {
 }
 
 first_few <- function(x, n) x[seq_len(min(n, length(x)))]
-
-check_is_suite <- function(suite, call = caller_env()) {
-  if (inherits(suite, "agent_suite")) return(invisible(suite))
-  stop_warrant(
-    c(
-      "`suite` must be a suite, as suite() or read_suite() makes it.",
-      x = sprintf("It is of class %s.", paste(class(suite), collapse = "/"))
-    ),
-    "input", "not_a_suite", argument = "suite", call = call
-  )
-}
-
-check_yes_no <- function(x, arg = deparse(substitute(x)), call = caller_env()) {
-  if (isTRUE(x) || isFALSE(x)) return(invisible(x))
-  stop_warrant(
-    sprintf("`%s` must be TRUE or FALSE.", arg), "input", "not_a_flag", argument = arg, call = call
-  )
-}

@@ -184,7 +184,7 @@ check_readable <- function(file, arg = deparse(substitute(file)), call = caller_
   stop_warrant(
     c(
       sprintf("`%s` must be the path of a file that exists.", arg),
-      x = if (text) sprintf("%s is not there.", file) else sprintf("It is of class %s.", paste(class(file), collapse = "/"))
+      x = if (text) sprintf("%s is not there.", file) else class_words(file)
     ),
     "input", "no_such_file", argument = arg, call = call
   )

@@ -86,6 +86,22 @@ agent_checkpoint <- function(checkpoint_id, kind = c("tool_result", "tool_argume
   structure(fields[!vapply(fields, is.null, NA)], class = "agent_checkpoint")
 }
 
+#' @export
+print.agent_step <- function(x, ...) print_part(x)
+
+#' @export
+print.constraint_check <- function(x, ...) print_part(x)
+
+#' @export
+print.agent_checkpoint <- function(x, ...) print_part(x)
+
+print_part <- function(x) {
+  values <- vapply(unclass(x), \(value) tryCatch(unwrap_core(rs_to_json(value)), error = \(e) "?"), "")
+  lines <- if (length(values)) cut_text(sprintf("* %s: %s", names(values), values), 78)
+  writeLines(c(sprintf("<%s>", class(x)[1]), lines))
+  invisible(x)
+}
+
 # R numbers are doubles: a whole one is an integer in the record.
 as_index <- function(x) {
   whole <- is.numeric(x) && length(x) == 1 && is.finite(x) && x == round(x) && abs(x) < 2^31
@@ -144,7 +160,7 @@ check_parts <- function(x, class, arg = deparse(substitute(x)), call = caller_en
   stop_warrant(
     c(
       sprintf("`%s` must be a list of what %s() makes.", arg, class),
-      x = sprintf("It is of class %s.", paste(class(x), collapse = "/"))
+      x = class_words(x)
     ),
     "input", "invalid_parts", argument = arg, call = call
   )

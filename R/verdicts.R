@@ -12,7 +12,7 @@
 #' two <- agent_trajectory(list(agent_step("message"), agent_step("final")))
 #' verdicts(evaluate(cases, list(a = two)))
 verdicts <- function(ev, ...) {
-  check_is_evaluation(ev)
+  check_evaluation(ev)
   check_dots_empty()
   verdict_rows(ev, seq_along(ev$case_id))
 }
@@ -53,7 +53,7 @@ verdict_rows <- function(ev, rows) {
 #' two <- agent_trajectory(list(agent_step("message"), agent_step("final")))
 #' inspect_case(evaluate(cases, list(a = two)), "a")
 inspect_case <- function(ev, case_id, ...) {
-  check_is_evaluation(ev)
+  check_evaluation(ev)
   check_dots_empty()
   at <- match(case_id, ev$case_id)
   if (length(at) != 1 || is.na(at)) {
@@ -151,15 +151,4 @@ verdict_lines <- function(rows) {
 print.agent_case <- function(x, ...) {
   writeLines(format(x))
   invisible(x)
-}
-
-check_is_evaluation <- function(ev, call = caller_env()) {
-  if (inherits(ev, "agent_evaluation")) return(invisible(ev))
-  stop_warrant(
-    c(
-      "`ev` must be an evaluation, as evaluate() makes it.",
-      x = sprintf("It is of class %s.", paste(class(ev), collapse = "/"))
-    ),
-    "input", "not_an_evaluation", argument = "ev", call = call
-  )
 }

@@ -68,3 +68,12 @@ test_that("steps are rows of a data frame", {
   expect_equal(x$arguments, c("{\"a\":1}", NA))
   expect_equal(nrow(as.data.frame(agent_trajectory())), 0)
 })
+
+test_that("parts print their fields", {
+  expect_equal(
+    capture.output(print(agent_step("tool_call", tool_name = "f", arguments = list(q = "{x}")))),
+    c("<agent_step>", "* kind: \"tool_call\"", "* tool_name: \"f\"", "* arguments: {\"q\":\"{x}\"}")
+  )
+  expect_output(print(constraint_check("n", TRUE)), "<constraint_check>.*passed: true")
+  expect_output(print(agent_checkpoint("k", "checkpoint")), "<agent_checkpoint>")
+})
