@@ -115,7 +115,7 @@ approve_interactively <- function(approver = Sys.info()[["user"]], ask = NULL) {
 
 # ---- requests and decisions ------------------------------------------------------
 
-new_request <- function(x, cores = NULL) {
+new_approval_request <- function(x, cores = NULL) {
   x["expires_at"] <- list(if (!is.null(x$expires_ms)) {
     as.POSIXct(x$expires_ms / 1000, origin = "1970-01-01", tz = "UTC")
   })

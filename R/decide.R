@@ -154,7 +154,8 @@ print.release_decision <- function(x, ...) {
   invisible(x)
 }
 
-#' @exportS3Method tibble::as_tibble
+#' @method as_tibble release_decision
+#' @export
 as_tibble.release_decision <- function(x, ...) {
   tibble(
     rule_id = x$rule_id, metric = x$metric, state = x$state, reasons = x$reasons,

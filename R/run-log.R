@@ -40,7 +40,8 @@ as_agent_run.default <- function(x, ...) {
 }
 
 #' @rdname as_agent_run
-#' @exportS3Method tibble::as_tibble
+#' @method as_tibble agent_run
+#' @export
 as_tibble.agent_run <- function(x, ..., level = c("tool", "event", "call", "state")) {
   level <- arg_match(level)
   switch(level,

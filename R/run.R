@@ -278,7 +278,7 @@ shown_value <- function(result) {
 }
 
 do_ask <- function(drive, request) {
-  answer <- as_decision(drive$agent$approver(new_request(request, drive$cores)))
+  answer <- as_decision(drive$agent$approver(new_approval_request(request, drive$cores)))
   decision <- decision_for_core(answer)
   out <- rs_run_answered(drive$handle, request$request, decision, now_ms())
   # It expired while the approver thought; that is recorded, and the run goes on.
@@ -332,7 +332,8 @@ new_run <- function(store, view, trail_head = "") {
     list(
       run_id = view$run_id, status = view$status, stop_reason = view$stop_reason,
       answer = view$answer, error = view$error, goal = view$goal, steps = steps,
-      pending = lapply(view$pending, new_request), used = view$used, limits = view$limits,
+      pending = lapply(view$pending, new_approval_request), used = view$used,
+      limits = view$limits,
       audit_head = view$head, records = view$records, store = store
     ),
     class = "agent_run"

@@ -6,7 +6,7 @@
 #' @keywords internal
 #' @useDynLib warrant, .registration = TRUE
 #' @importFrom rlang %||% arg_match caller_env check_dots_empty
-#' @importFrom tibble tibble
+#' @importFrom tibble as_tibble tibble
 "_PACKAGE"
 
 # The one environment for what changes during a session.
