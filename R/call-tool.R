@@ -11,9 +11,11 @@
 #' @param arguments The arguments: JSON text, as a model sends it, or a named
 #'   list. A list is read by the tool's schema, so `list(tags = "a")` is an array
 #'   of one where the schema says array.
-#' @param approver Who is asked before a call of a gated tool: a function of the
-#'   request, a list with `tool`, `prompt`, `arguments`, `side_effects` and
-#'   `description`. It answers `"approve"` (or `TRUE`), `"reject"` (or `FALSE`),
+#' @param approver Who is asked before a call of a gated tool, and before one that
+#'   equals a call of which it is not known what it did (it was `timed_out` or
+#'   `interrupted`, and the tool is not idempotent): a function of the request, a
+#'   list with `tool`, `prompt`, `arguments`, `side_effects`, `description` and
+#'   `reason` (`"tool"` or `"unknown_effect"`). It answers `"approve"` (or `TRUE`), `"reject"` (or `FALSE`),
 #'   `list(decision = "reject", reason = "...")`, `list(decision = "edit",
 #'   arguments = list(...))`, or `NULL` for no answer. With nobody to ask nothing
 #'   runs.
@@ -180,7 +182,7 @@ ask <- function(core, begun, approver, call) {
   args[intersect(core$secrets, names(args))] <- "<redacted>"
   answer <- approver(list(
     tool = core$spec$name, description = core$spec$description, prompt = core$spec$prompt,
-    arguments = args, side_effects = core$governance$side_effects
+    arguments = args, side_effects = core$governance$side_effects, reason = begun$reason
   ))
   as_decision(answer, call)
 }

@@ -27,6 +27,8 @@ raise_fault <- function(fault, call) {
   do.call(stop_warrant, c(args, facts[setdiff(names(facts), c("", names(args)))]))
 }
 
+# Not by toupper(): in a Turkish locale that of "i" is another letter.
 upper_first <- function(x) {
-  paste0(toupper(substr(x, 1, 1)), substr(x, 2, nchar(x)), if (!grepl("[.?!]$", x)) ".")
+  first <- chartr("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", substr(x, 1, 1))
+  paste0(first, substr(x, 2, nchar(x)), if (!grepl("[.?!]$", x)) ".")
 }

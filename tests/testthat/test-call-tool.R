@@ -335,8 +335,10 @@ test_that("an approver approves, rejects with a reason, and edits", {
     })
   }
   expect_identical(ask("approve")$content, "5")
-  expect_identical(asked[c("tool", "prompt", "arguments", "side_effects")],
-    list(tool = "count", prompt = "Sure?", arguments = list(x = 5), side_effects = "none"))
+  expect_identical(
+    asked[c("tool", "prompt", "arguments", "side_effects", "reason")],
+    list(tool = "count", prompt = "Sure?", arguments = list(x = 5), side_effects = "none", reason = "tool")
+  )
   rejected <- ask(list(decision = "reject", reason = "too much"))
   expect_identical(rejected$status, "approval_denied")
   expect_match(rejected$content, "^DENIED: .*too much")
@@ -417,6 +419,40 @@ test_that("a tool at its limit is timed_out, its value withheld (D04)", {
   expect_null(result$value)
   expect_match(result$content, "^TIMED OUT: .*effect")
   expect_identical(call_tool(agent_tool(function() 3, "f", "F."))$content, "3")
+})
+
+test_that("what may have been done is not done again unasked", {
+  ran <- 0
+  tool <- agent_tool(function(to) {
+    ran <<- ran + 1
+    Sys.sleep(if (ran == 1) 5 else 0)
+    "sent"
+  }, "send", "Sends.", parameters = list(to = list(type = "string")), timeout_s = 0.05, side_effects = "external")
+  expect_identical(call_tool(tool, list(to = "a"))$status, "timed_out")
+  again <- call_tool(tool, "{\"to\":\"a\"}")
+  expect_identical(again$status, "approval_required")
+  expect_match(again$content, "not known what an equal call did")
+  expect_match(tool$fn(to = "a"), "^PENDING: ")
+  expect_identical(ran, 1)
+  expect_identical(call_tool(tool, list(to = "b"))$status, "executed")
+  reason <- NULL
+  approved <- call_tool(tool, list(to = "a"), approver = function(request) {
+    reason <<- request$reason
+    TRUE
+  })
+  expect_identical(approved$status, "executed")
+  expect_identical(reason, "unknown_effect")
+  expect_identical(call_tool(fresh_tool(tool), list(to = "a"))$status, "executed")
+})
+
+test_that("a tool that may be repeated is", {
+  ran <- 0
+  tool <- agent_tool(function() {
+    ran <<- ran + 1
+    Sys.sleep(if (ran == 1) 5 else 0)
+    "read"
+  }, "look", "Looks.", timeout_s = 0.05, side_effects = "read")
+  expect_identical(statuses(tool, c("{}", "{}")), c("timed_out", "executed"))
 })
 
 test_that("an interrupt stays one, and the call is a row", {

@@ -65,7 +65,8 @@ fn begin(
         since: None,
     };
     open.entry.arguments = open.arguments.digest();
-    let ask = tool.requires_approval() && !approved;
+    let unsure = unsure(handle, open.entry.arguments);
+    let ask = (tool.requires_approval() || unsure) && !approved;
     let exhausted = if ask {
         !tool.max_calls().allows(handle.meter.used() + 1)
     } else {
@@ -93,6 +94,7 @@ fn begin(
         call = call as f64,
         args = args.unwrap_or_else(|| ().into()),
         recorded = recorded,
+        reason = if unsure { "unknown_effect" } else { "tool" },
         used = handle.meter.used() as f64
     )
     .into())
@@ -127,7 +129,12 @@ fn rs_call_decided(ptr: Robj, call: f64, decision: Robj, why: Robj) -> Robj {
             _ => (
                 Outcome::ApprovalRequired,
                 format!(
-                    "\"{name}\" needs a person's approval{}. It was not run.",
+                    "\"{name}\" needs a person's approval{}{}. It was not run.",
+                    if unsure(&handle, open.entry.arguments) {
+                        ", since it is not known what an equal call did"
+                    } else {
+                        ""
+                    },
                     pause_words(&why)
                 ),
             ),
@@ -140,6 +147,11 @@ fn rs_call_decided(ptr: Robj, call: f64, decision: Robj, why: Robj) -> Robj {
             Texts::default(),
         ))
     })
+}
+
+/// Whether it is not known what an equal call did: it is not repeated unasked.
+fn unsure(handle: &Handle, arguments: Digest) -> bool {
+    !handle.tool.idempotent() && locked(&handle.ledger).has_unknown_effect(arguments)
 }
 
 fn pause_words(why: &str) -> &'static str {
@@ -427,7 +439,12 @@ fn log(
         ("span_id", span(entry.span).into()),
     ];
     let ledger: &Mutex<Ledger> = &handle.ledger;
-    locked(ledger).push(entry);
+    let mut ledger = locked(ledger);
+    if matches!(outcome, Outcome::TimedOut | Outcome::Interrupted) && !handle.tool.idempotent() {
+        ledger.note_unknown_effect(entry.arguments);
+    }
+    ledger.push(entry);
+    drop(ledger);
     named(
         end.iter().map(|(n, _)| *n).collect::<Vec<_>>().into_iter(),
         end.into_iter().map(|(_, v): (&str, Robj)| v),

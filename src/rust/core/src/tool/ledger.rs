@@ -3,6 +3,7 @@
 use crate::digest::Digest;
 use crate::outcome::Outcome;
 use crate::tool::Bound;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The count of calls that started: exact, however many ask at once.
@@ -95,6 +96,8 @@ impl Entry {
 #[derive(Debug, Default)]
 pub struct Ledger {
     chunks: Vec<Vec<Entry>>,
+    /// Arguments of calls that ended without its being known what they did.
+    unknown_effects: BTreeSet<Digest>,
 }
 
 impl Ledger {
@@ -111,6 +114,17 @@ impl Ledger {
             }
         }
         self.len() - 1
+    }
+
+    /// Notes that a call with these arguments has an unknown effect, so that an
+    /// equal one is put to a person.
+    pub fn note_unknown_effect(&mut self, arguments: Digest) {
+        self.unknown_effects.insert(arguments);
+    }
+
+    /// Whether an equal call has an unknown effect.
+    pub fn has_unknown_effect(&self, arguments: Digest) -> bool {
+        self.unknown_effects.contains(&arguments)
     }
 
     /// The call at a place, to settle what was pending.
