@@ -282,6 +282,30 @@ test_that("warnings and messages are recorded and do not leak (C14)", {
   expect_identical(failing$warnings, "before")
 })
 
+test_that("what is printed in the session is left alone, in a process captured (C13)", {
+  noisy <- function() {
+    cat("printed\n")
+    1
+  }
+  expect_output(call_tool(agent_tool(noisy, "f", "F.")), "printed")
+  skip_if_not_installed("callr")
+  apart <- agent_tool(noisy, "f", "F.", isolation = "process")
+  expect_silent(result <- call_tool(apart))
+  expect_identical(result$content, "1")
+  expect_match(result$messages, "printed", all = FALSE)
+})
+
+test_that("only what was given reaches the function, not what the schema has as default (A22, B11)", {
+  tool <- agent_tool(function(owner, since = "ever", ...) paste(since, nargs()), "f", "F.",
+    parameters = list(
+      owner = list(type = "string"), since = list(type = "string", default = "now"),
+      tags = list(type = "array", items = list(type = "string", default = "x"))
+    ), required = "owner")
+  result <- call_tool(tool, "{\"owner\":\"o\"}")
+  expect_identical(result$content, "ever 1")
+  expect_identical(tool_log(tool)$arguments, "{\"owner\":\"o\"}")
+})
+
 test_that("very many warnings are bounded", {
   tool <- agent_tool(function() for (i in 1:2000) warning(strrep("w", 5000)), "f", "F.")
   result <- call_tool(tool)
