@@ -27,7 +27,7 @@ function_verdicts <- function(functions, suite, runs, answers, work) {
   )
 }
 
-check_have_functions <- function(functions, call = caller_env(3)) {
+check_have_functions <- function(functions, call = caller_env(2)) {
   for (x in functions) {
     if (is.function(x$fn)) next
     stop_warrant(

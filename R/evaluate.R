@@ -61,8 +61,9 @@ evaluate <- function(suite, runs, ..., strict = TRUE, keep = c("auto", "evidence
   answers <- align_answers(suite, runs, strict)
   n <- length(suite$cases$id)
   evidence <- keep == "evidence" || (keep == "auto" && n <= 10000)
+  here <- environment()
   work <- function(evidence, given) {
-    judge_runs(spec, suite, runs, answers, given, evidence, strict, progress, caller_env(3))
+    judge_runs(spec, suite, runs, answers, given, evidence, strict, progress, here)
   }
   functions <- Filter(\(x) x$type == "function", suite$criteria)
   given <- function_verdicts(functions, suite, runs, answers, work)

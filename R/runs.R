@@ -122,7 +122,7 @@ write_trajectories <- function(x, file, ..., outputs = NULL) {
   invisible(x)
 }
 
-list_lines <- function(x, call = caller_env(2)) {
+list_lines <- function(x, call = caller_env()) {
   named <- !is.null(names(x)) && all(nzchar(names(x))) && !anyDuplicated(names(x))
   if (!is.list(x) || !named || !all(vapply(x, inherits, NA, "agent_trajectory"))) {
     stop_warrant(

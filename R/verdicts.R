@@ -86,7 +86,7 @@ inspect_case <- function(ev, case_id, ...) {
   )
 }
 
-case_records <- function(ev, at, call = caller_env(2)) {
+case_records <- function(ev, at, call = caller_env()) {
   file <- if (length(ev$file) > 1) ev$file[at] else ev$file
   offset <- ev$offsets[at]
   if (length(offset) == 0 || is.nan(offset)) return(ev$answers$records[[at]])

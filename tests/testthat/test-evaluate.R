@@ -168,3 +168,17 @@ test_that("a NUL in a name is no end of it", {
   ev <- evaluate(suite, new_agent_runs("a", "OK", trajectory = list(json)))
   expect_equal(ev$counts$rates$value, c("", "a\ufffdb", "x\ufffdy"))
 })
+
+test_that("an error names the function that the user called", {
+  named <- function(expr) as.character(conditionCall(tryCatch(expr, error = identity))[[1]])
+  suite <- suite_of(1)
+  bad <- record_of("a", "{}")
+  expect_equal(named(evaluate(suite, read_trajectories(jsonl(bad)))), "evaluate")
+  expect_equal(named(evaluate(suite, new_agent_runs("a", "OK", trajectory = list("{}")))), "evaluate")
+  expect_equal(named(evaluate(suite, list(b = acts("a")))), "evaluate")
+  expect_equal(named(write_trajectories(1, tempfile())), "write_trajectories")
+  expect_equal(named(read_trajectories(jsonl(bad), jsonl("{"))), "read_trajectories")
+  expect_equal(named(agent_trajectory(list(agent_step("x")))), "agent_trajectory")
+  expect_equal(named(criterion_max_steps(0)), "criterion_max_steps")
+  expect_equal(named(inspect_case(evaluate(suite, list(a = acts("a"))), "z")), "inspect_case")
+})
