@@ -19,8 +19,12 @@ config_text <- function(file, call = caller_env()) {
       "input", "no_such_file", file = file, call = call
     )
   }
-  text <- paste(readLines(file, encoding = "UTF-8", warn = FALSE), collapse = "\n")
-  if (!validUTF8(text)) {
+  bytes <- readBin(file, "raw", file.size(file))
+  # A byte order mark is no part of the text.
+  if (identical(bytes[1:3], as.raw(c(0xef, 0xbb, 0xbf)))) bytes <- bytes[-(1:3)]
+  text <- if (any(bytes == 0)) NA_character_ else rawToChar(bytes)
+  Encoding(text) <- "UTF-8"
+  if (is.na(text) || !validUTF8(text)) {
     stop_warrant(
       c("The file must be UTF-8.", x = sprintf("%s holds other bytes.", file)),
       "input", "not_utf8", file = file, call = call

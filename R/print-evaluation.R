@@ -1,12 +1,12 @@
 #' @export
 format.agent_evaluation <- function(x, ...) {
   m <- metrics(x)
-  cases <- if (nrow(m)) max(m$n_total) else 0
+  cases <- max(0, m$n_total[m$type == "rate"])
   groups <- !is.null(x$counts$rates[["shares"]])
   sliced <- sum(x$counts$rates$slice != "")
   c(
     sprintf(
-      "<agent_evaluation> %s, %s", count_of(cases, if (groups) "group of trials" else "case"),
+      "<agent_evaluation> %s, %s", if (groups) paste(count_of(cases, "group"), "of trials") else count_of(cases, "case"),
       level_words(m)
     ),
     metric_lines(m), show_reasons(m),

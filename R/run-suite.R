@@ -7,7 +7,9 @@
 #' @param fn A function of one case: a list of `id`, `input` and `metadata`. What a
 #'   case expects is not shown to it. Its value is the answer, anything that
 #'   [hash_content()] can turn into JSON. With `tools`, it is called with a second
-#'   argument: fresh copies of the tools, so that budgets start anew for each case.
+#'   argument: fresh copies of the tools, so that budgets start anew for each case. Or
+#'   an agent of this package: each case is then a run of it, with fresh tools and the
+#'   case's input as the goal; its answer is judged, and its trajectory is recorded.
 #' @param name,version Name and version of the system, kept with its runs.
 #' @param ... Must be empty.
 #' @param records `"agent_trajectory/v1"` when `fn` calls [record_trajectory()].
@@ -19,9 +21,13 @@
 agent_system <- function(fn, name = "system", version = "0", ..., records = character(),
                          tools = NULL) {
   check_dots(...)
+  if (inherits(fn, "agent")) {
+    fn <- system_of_agent(fn)
+    records <- trajectory_schema
+  }
   if (!is.function(fn)) {
     stop_warrant(
-      c("`fn` must be a function of one case.", x = class_words(fn)),
+      c("`fn` must be a function of one case, or an agent.", x = class_words(fn)),
       "input", "not_a_function", argument = "fn"
     )
   }
@@ -45,6 +51,17 @@ agent_system <- function(fn, name = "system", version = "0", ..., records = char
 
 trajectory_schema <- "agent_trajectory/v1"
 
+# Each case is a run of the agent.
+system_of_agent <- function(agent) {
+  force(agent)
+  function(case) {
+    agent$tools <- lapply(agent$tools, fresh_tool)
+    run <- run_agent(agent, case$input)
+    record_trajectory(run)
+    run$answer
+  }
+}
+
 #' @export
 print.agent_system <- function(x, ...) {
   writeLines(c(
@@ -56,6 +73,7 @@ print.agent_system <- function(x, ...) {
 }
 
 as_system <- function(x, declared = NULL, call = caller_env()) {
+  if (inherits(x, "agent")) x <- agent_system(x)
   if (inherits(x, "agent_system")) return(x)
   if (is.function(x)) {
     if (is.null(declared)) return(agent_system(x))
@@ -64,7 +82,7 @@ as_system <- function(x, declared = NULL, call = caller_env()) {
     return(declared)
   }
   stop_warrant(
-    c("`system` must be a function of one case, or an agent_system().", x = class_words(x)),
+    c("`system` must be a function of one case, an agent, or an agent_system().", x = class_words(x)),
     "input", "not_a_system", argument = "system", call = call
   )
 }
@@ -127,11 +145,12 @@ load_callable <- function(system, call) {
 #' Ctrl-C ends the run after putting the cases so far in order: the rest is
 #' `NOT_RUN`, a warning of class `warrant_warning_interrupted` says so, and the release
 #' gate blocks on such a partial run. With `file` the cases that ended are on disk, and
-#' the same call goes on where it stopped, also after a crash.
+#' the same call goes on where it stopped, also after a crash. Two calls cannot write
+#' to one file at a time (`warrant_error_already_running`).
 #'
 #' @param suite A suite, see [suite()] and [read_suite()].
-#' @param system A function of one case or an [agent_system()]; the suite's own by
-#'   default.
+#' @param system A function of one case, an agent, or an [agent_system()]; the suite's own
+#'   by default.
 #' @param ... Must be empty.
 #' @param seed A whole number. `NULL` draws one, which is kept in the result.
 #' @param timeout_s Time limit of each case in seconds.
@@ -155,12 +174,16 @@ run_suite <- function(suite, system = NULL, ..., seed = NULL, timeout_s = 120,
   check_flag(progress)
   system <- ready_system(suite, system)
   check_records(suite, system)
+  if (!is.null(file)) {
+    check_string(file)
+    lock <- unwrap_core(rs_run_lock(path.expand(file)))
+    on.exit(rs_run_unlock(lock))
+  }
   log <- open_log(file, suite, system, seed)
-  jobs <- case_jobs(suite, log$seed)
-  done <- log$rows
-  left <- setdiff(seq_along(jobs), match(names(done), suite$cases$id))
-  done <- run_cases(jobs, left, done, system, timeout_s, log, progress, suite)
-  runs_of(suite, done, log$seed, system)
+  rows <- vector("list", length(suite$cases$id))
+  rows[match(names(log$rows), suite$cases$id)] <- log$rows
+  rows <- run_cases(case_jobs(suite, log$seed), rows, system, timeout_s, log, progress)
+  runs_of(suite, rows, log$seed, system)
 }
 
 ready_system <- function(suite, system, call = caller_env()) {
@@ -205,26 +228,26 @@ case_jobs <- function(suite, seed) {
 case_digest <- function(input, metadata) unwrap_core(rs_hash_content(paste0(input, "\n", metadata)))
 
 # In batches, so that what ended is written down, the bar moves and Ctrl-C is
-# heard. `done` is a list of rows by case id.
-run_cases <- function(jobs, left, done, system, timeout_s, log, progress, suite) {
+# heard. `rows` has a row for each case that ended before, NULL for the others.
+run_cases <- function(jobs, rows, system, timeout_s, log, progress) {
   map <- case_map()
-  batches <- split(left, (seq_along(left) - 1) %/% map$batch)
+  left <- which(vapply(rows, is.null, NA))
   bar <- if (progress) cli::cli_progress_bar("Running cases", total = length(left))
   tryCatch(
-    for (batch in batches) {
-      rows <- map$apply(jobs[batch], run_case, system, timeout_s)
-      stop_on_malformed(rows)
-      names(rows) <- vapply(rows, `[[`, "", "id")
-      append_log(log, rows)
-      done[names(rows)] <- rows
+    for (first in seq(1, by = map$batch, length.out = ceiling(length(left) / map$batch))) {
+      batch <- left[first:min(first + map$batch - 1, length(left))]
+      ended <- map$apply(jobs[batch], run_case, system, timeout_s)
+      stop_on_malformed(ended)
+      append_log(log, ended)
+      rows[batch] <- ended
       if (progress) cli::cli_progress_update(length(batch), id = bar)
     },
     interrupt = function(cnd) {
-      warn_interrupted(length(done), length(jobs))
+      warn_interrupted(sum(!vapply(rows, is.null, NA)), length(jobs))
     }
   )
   if (progress) cli::cli_progress_done(id = bar)
-  done
+  rows
 }
 
 warn_interrupted <- function(done, total) {
@@ -319,14 +342,12 @@ stop_on_malformed <- function(rows, call = caller_env(2)) {
   }
 }
 
-runs_of <- function(suite, done, seed, system) {
-  ids <- suite$cases$id
-  rows <- unname(done[ids])
+runs_of <- function(suite, rows, seed, system) {
   part <- function(name, none) {
     vapply(rows, function(row) if (is.null(row[[name]])) none else row[[name]], "")
   }
   new_agent_runs(
-    case_id = ids, status = part("status", "NOT_RUN"), output = part("output", NA_character_),
+    case_id = suite$cases$id, status = part("status", "NOT_RUN"), output = part("output", NA_character_),
     error = part("error", NA_character_),
     trajectory = lapply(rows, function(row) as.character(row$trajectory)),
     seed = seed, system = system[c("name", "version", "records")]

@@ -4,7 +4,6 @@
 # before, by id, and the seed.
 open_log <- function(file, suite, system, seed, call = caller_env()) {
   if (is.null(file)) return(list(file = NULL, rows = list(), seed = or_else(seed, fresh_seed())))
-  check_string(file, call = call)
   if (!file.exists(file) || file.size(file) == 0) {
     log <- list(file = file, rows = list(), seed = or_else(seed, fresh_seed()))
     header <- list(

@@ -89,3 +89,15 @@ test_that("an evaluation can be drawn", {
   expect_warrant_error(ggplot2::autoplot(ev, slice = "first_tool"), "unknown_name")
   expect_warrant_error(ggplot2::autoplot(ev, metric = "x"), "unknown_name")
 })
+
+test_that("groups of trials are said to be groups", {
+  trials <- suite(
+    data.frame(id = 1:6, input = 1:6, expected = "x", group_id = rep(c("a", "b", "c"), each = 2)),
+    list(criterion_equals("right"))
+  )
+  runs <- run_suite(trials, function(case) if (case$input == 6) "y" else "x", seed = 1)
+  ev <- evaluate(trials, runs)
+  expect_match(format(ev)[1], "3 groups of trials")
+  expect_equal(metrics(ev)$estimate, 2.5 / 3)
+  expect_equal(metrics(ev)$n_passed, 2)
+})

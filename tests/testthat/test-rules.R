@@ -64,3 +64,14 @@ test_that("partial names of fields are not taken for fields", {
   rule <- rule_max_failures("r", "a", 3)
   expect_match(rule_words(rule), "at most 3 cases failed")
 })
+
+test_that("a policy file may begin with a byte order mark, and must be UTF-8", {
+  file <- policy_file("", "json")
+  text <- '{"rules": [{"id": "r", "metric": "a", "min": 0.5}]}'
+  writeBin(c(as.raw(c(0xef, 0xbb, 0xbf)), charToRaw(text)), file)
+  expect_equal(read_policy(file)$rules[[1]]$id, "r")
+  writeBin(c(charToRaw(text), as.raw(0xff)), file)
+  expect_warrant_error(read_policy(file), "not_utf8", file = file)
+  writeBin(c(charToRaw(text), as.raw(0)), file)
+  expect_warrant_error(read_policy(file), "not_utf8")
+})

@@ -93,6 +93,17 @@ test_that("a log of something else is refused", {
   expect_warrant_error(run_suite(numbers(2), function(case) 1, file = file), "not_a_run_log")
 })
 
+test_that("two runs cannot write to one log", {
+  skip_on_os("windows")
+  file <- tempfile(fileext = ".jsonl")
+  inner <- NULL
+  run_suite(numbers(1), function(case) {
+    inner <<- tryCatch(run_suite(numbers(1), identity, file = file), error = identity)
+    1
+  }, file = file)
+  expect_s3_class(inner, "warrant_error_already_running")
+})
+
 test_that("a log torn by a crash goes on after its last whole line", {
   file <- tempfile(fileext = ".jsonl")
   first <- run_suite(numbers(3), function(case) case$input, seed = 5, file = file)
@@ -108,7 +119,7 @@ test_that("a log that cannot be written is an error", {
   skip_on_os(c("windows", "mac", "solaris"))
   expect_warrant_error(
     run_suite(numbers(1), function(case) 1, file = file.path(tempdir(), "no", "such.jsonl")),
-    "write_failed"
+    "store"
   )
 })
 
