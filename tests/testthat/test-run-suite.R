@@ -171,3 +171,20 @@ test_that("tools are fresh for each case", {
   runs <- run_suite(numbers(2), system, seed = 1)
   expect_equal(runs$output, rep('["executed","tool_exhausted"]', 2))
 })
+
+test_that("an agent of this package is a system", {
+  half <- agent_tool(
+    function(x) x / 2, "half", "Halves a number.",
+    parameters = list(x = list(type = "number")), side_effects = "none", max_calls = 1
+  )
+  planner <- function(state, tools) {
+    if (length(state$steps) == 0) return(decide_act("half", list(x = state$goal)))
+    decide_finish(state$steps[[1]]$result)
+  }
+  s <- suite(
+    data.frame(id = c("a", "b"), input = c(4, 6), expected = c(2, 3)),
+    list(criterion_equals("right"), criterion_tool_called("half"))
+  )
+  runs <- run_suite(s, agent(half, planner), seed = 1)
+  expect_equal(verdicts(evaluate(s, runs))$verdict, rep("pass", 4))
+})
