@@ -3,6 +3,9 @@
 //! with the next [`Effect`], and is fed what came of it.
 
 mod effect;
+mod fold_action;
+mod fold_call;
+mod fold_run;
 mod gate;
 mod history;
 mod log;
