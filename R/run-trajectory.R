@@ -33,7 +33,7 @@ as_trajectory.default <- function(x, ...) {
 #' @rdname as_trajectory
 #' @export
 as_trajectory.agent_run <- function(x, ...) {
-  steps <- unlist(lapply(x$steps, trajectory_steps), recursive = FALSE)
+  steps <- do.call(c, c(list(list()), lapply(x$steps, trajectory_steps)))
   if (!is.null(x$answer)) steps <- c(steps, list(agent_step("final", result = x$answer)))
   judged <- isTRUE(attr(x, "judged"))
   agent_trajectory(

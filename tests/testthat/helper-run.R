@@ -1,5 +1,5 @@
 # A tool that only counts, and notes what it was given.
-counting_tool <- function(name = "look", effects = "read", ..., fn = NULL) {
+noting_tool <- function(name = "look", effects = "read", ..., fn = NULL) {
   calls <- new.env()
   calls$n <- 0L
   body <- function(n) {

@@ -1,8 +1,8 @@
 # An agent whose one write waits for a person.
 gated <- function(..., ttl_s = NULL, store = memory_store(), policy = writes(), batch = NULL) {
-  write <- counting_tool("store", "write")
+  write <- noting_tool("store", "write")
   tool <- if (is.null(ttl_s)) write$tool else human_gate(write$tool, "Really?", ttl_s = ttl_s)
-  look <- counting_tool()
+  look <- noting_tool()
   if (is.null(batch)) batch <- decide_act("store", list(n = 100L))
   a <- agent(list(tool, look$tool), script_planner(batch), policy = policy, store = store, ...)
   list(agent = a, write = write$calls, look = look$calls)
@@ -56,7 +56,7 @@ test_that("approve, reject and edit do what they say", {
 })
 
 test_that("after an edit the original is refused for the rest of the run", {
-  write <- counting_tool("store", "write")
+  write <- noting_tool("store", "write")
   ask <- decide_act("store", list(n = 100L))
   a <- agent(write$tool, script_planner(ask, ask), policy = writes())
   run <- approve_tool_call(run_agent(a, 1), "edit", approver = "p", arguments = list(n = 50L))
@@ -107,8 +107,8 @@ test_that("what was approved is stale when the tool or the policy changed", {
   store <- memory_store()
   g <- gated(store = store)
   run <- approve_tool_call(run_agent(g$agent, 1), "approve", approver = "p")
-  changed <- counting_tool("store", "write", max_calls = 5)
-  b <- agent(list(changed$tool, counting_tool()$tool), script_planner(), policy = writes(), store = store)
+  changed <- noting_tool("store", "write", max_calls = 5)
+  b <- agent(list(changed$tool, noting_tool()$tool), script_planner(), policy = writes(), store = store)
   expect_equal(outcomes(resume_run(b, run)), "approval_stale")
   expect_equal(changed$calls$n, 0L)
 
@@ -219,7 +219,7 @@ test_that("a grant lets matching calls of exactly its tool go ahead, counted", {
   g <- gated(batch = batch(1), policy = writes(grants = grant("store", list(type = "object"), run = "r9")))
   expect_equal(run_agent(g$agent, 1, run_id = "r8")$status, "awaiting_approval")
   expect_warrant_error(
-    agent(counting_tool()$tool, always(), policy = writes(grants = grant("stor", list()))), "unknown_tool"
+    agent(noting_tool()$tool, always(), policy = writes(grants = grant("stor", list()))), "unknown_tool"
   )
 })
 

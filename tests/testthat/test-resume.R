@@ -135,7 +135,7 @@ test_that("a run that is driven is not resumed by another", {
 })
 
 test_that("a resume goes on with what was used, and with limits of its own", {
-  write <- counting_tool("store", "write")
+  write <- noting_tool("store", "write")
   ask <- function(state, tools) decide_act("store", list(n = length(state$steps) + 1L))
   a <- agent(write$tool, ask, policy = writes(), limits = agent_limits(tool_calls = 2, steps = 9))
   run <- run_agent(a, 1)
@@ -150,7 +150,7 @@ test_that("a resume goes on with what was used, and with limits of its own", {
 
 test_that("a state whose trail lacks its head is refused, and a shorter trail is completed", {
   trail <- tempfile()
-  write <- counting_tool("store", "write")
+  write <- noting_tool("store", "write")
   a <- agent(write$tool, script_planner(decide_act("store", list(n = 1L))),
     policy = writes(), audit = audit_jsonl(trail)
   )
@@ -168,7 +168,7 @@ test_that("a state whose trail lacks its head is refused, and a shorter trail is
 
 test_that("an old copy is refused where the trail shows the run went on", {
   trail <- tempfile()
-  write <- counting_tool("store", "write")
+  write <- noting_tool("store", "write")
   a <- agent(write$tool, script_planner(decide_act("store", list(n = 1L))),
     policy = writes(), audit = audit_jsonl(trail)
   )
@@ -182,7 +182,7 @@ test_that("an old copy is refused where the trail shows the run went on", {
 test_that("a journal that was changed, or is of another run, is an error", {
   d <- local_dirs()
   store <- file_store(d$dir)
-  look <- counting_tool()$tool
+  look <- noting_tool()$tool
   a <- agent(look, script_planner(decide_act("look", list(n = 1L))), store = store)
   run_agent(a, 1, run_id = "r1")
   path <- file.path(d$dir, "r1.jsonl")
@@ -242,4 +242,38 @@ test_that("each attempt of a call has the same key, and no other call", {
   run_agent(agent(tool, script_planner(ask, ask)), 1, run_id = "r1")
   expect_equal(keys[1:2], c("r1/1/0", "r1/2/0"))
   expect_null(call_key())
+})
+
+test_that("an interrupt leaves the run to be resumed", {
+  store <- memory_store()
+  look <- noting_tool()
+  stops <- function(state, tools) {
+    if (length(state$steps)) rlang::interrupt()
+    decide_act("look", list(n = 1L))
+  }
+  said <- tryCatch(run_agent(agent(look$tool, stops, store = store), 1, run_id = "r1"),
+    interrupt = function(cnd) "interrupted"
+  )
+  expect_equal(said, "interrupted")
+  expect_equal(read_run(store, "r1")$status, "running")
+  run <- resume_run(agent(look$tool, script_planner(), store = store), "r1")
+  expect_equal(run$status, "completed")
+  expect_equal(outcomes(run), "executed")
+  sound(run)
+})
+
+test_that("a run lives in a database too", {
+  skip_if_not_installed("RSQLite")
+  con <- DBI::dbConnect(RSQLite::SQLite(), ":memory:")
+  on.exit(DBI::dbDisconnect(con))
+  write <- noting_tool("store", "write")
+  a <- agent(write$tool, script_planner(decide_act("store", list(n = 1L))),
+    policy = writes(), store = dbi_store(con)
+  )
+  run <- run_agent(a, 1)
+  run <- approve_tool_call(read_run(a$store, run$run_id), "approve", approver = "p")
+  run <- resume_run(a, run)
+  expect_equal(outcomes(run), "executed")
+  expect_equal(read_run(a$store, run$run_id)$steps, run$steps)
+  sound(run)
 })

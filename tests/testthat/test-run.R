@@ -1,5 +1,5 @@
 test_that("a run does what the planner asks and gives its answer", {
-  look <- counting_tool()
+  look <- noting_tool()
   run <- run_agent(agent(look$tool, script_planner(decide_act("look", list(n = 4L)))), "goal")
   expect_s3_class(run, "agent_run")
   expect_equal(run$status, "completed")
@@ -12,8 +12,8 @@ test_that("a run does what the planner asks and gives its answer", {
 })
 
 test_that("what the policy does not allow is refused, and the run goes on", {
-  look <- counting_tool(scopes = "docs")
-  write <- counting_tool("store", "write")
+  look <- noting_tool(scopes = "docs")
+  write <- noting_tool("store", "write")
   planner <- script_planner(
     decide_act("look", list(n = 1L)), decide_act("store", list(n = 1L)),
     decide_act("lok", list(n = 1L)), decide_act("look", list(n = "x")),
@@ -31,7 +31,7 @@ test_that("what the policy does not allow is refused, and the run goes on", {
 })
 
 test_that("each limit can stop a run on its own, and is named", {
-  stops <- function(limits, usage = NULL, tool = counting_tool(cost = 0.1)$tool) {
+  stops <- function(limits, usage = NULL, tool = noting_tool(cost = 0.1)$tool) {
     run <- run_agent(agent(tool, always(usage = usage), limits = limits), 1)
     sound(run)
     expect_equal(run$status, "stopped")
@@ -64,19 +64,19 @@ test_that("limits are checked when they are made, and a cost limit needs known c
   }
   expect_warrant_error(agent_limits(cost = -0.1), "input")
   expect_warrant_error(agent_limits(call_timeout_s = 0), "input")
-  look <- counting_tool()$tool
+  look <- noting_tool()$tool
   expect_warrant_error(run_agent(agent(look, always(), limits = agent_limits(cost = 1)), 1), "unknown_cost")
   expect_warrant_error(agent(look, always(), limits = agent_limits(per_tool = c(lok = 1))), "unknown_tool")
 })
 
 test_that("a tool's own max_calls counts over its life, a run's limit over the run", {
-  look <- counting_tool(max_calls = 3)
+  look <- noting_tool(max_calls = 3)
   a <- agent(look$tool, always(), limits = agent_limits(steps = 2))
   run_agent(a, 1)
   run <- run_agent(a, 2)
   expect_equal(outcomes(run), c("executed", "tool_exhausted"))
   expect_equal(look$calls$n, 3L)
-  other <- counting_tool()
+  other <- noting_tool()
   b <- agent(other$tool, always(), limits = agent_limits(per_tool = c(look = 1)))
   run_agent(b, 1)
   run_agent(b, 2)
@@ -94,7 +94,7 @@ test_that("a failing call counts, and its text is what the planner sees", {
 })
 
 test_that("several actions are gated in order and reserved before the first starts", {
-  look <- counting_tool()
+  look <- noting_tool()
   batch <- decide_act(lapply(1:5, function(i) decide_act("look", list(n = i))))
   run <- run_agent(agent(look$tool, script_planner(batch), limits = agent_limits(tool_calls = 3)), 1)
   expect_equal(run$steps[[1]]$outcome, rep(c("executed", "limit_reached"), c(3, 2)))
@@ -105,7 +105,7 @@ test_that("several actions are gated in order and reserved before the first star
 })
 
 test_that("a planner that fails, or decides nothing, ends the run", {
-  look <- counting_tool()$tool
+  look <- noting_tool()$tool
   with <- function(planner) run_agent(agent(look, planner), 1)
   run <- with(function(state, tools) stop("I am lost"))
   expect_equal(c(run$status, run$stop_reason, run$error), c("failed", "planner_failed", "I am lost"))
@@ -121,7 +121,7 @@ test_that("a planner that fails, or decides nothing, ends the run", {
 })
 
 test_that("a planner gets a copy of the state", {
-  look <- counting_tool()$tool
+  look <- noting_tool()$tool
   seen <- list()
   planner <- function(state, tools) {
     state$steps[[1]] <- "mine"
@@ -148,7 +148,7 @@ test_that("results are in the normal form, also before any pause", {
 })
 
 test_that("done accepts an answer, or lets the run go on", {
-  look <- counting_tool()$tool
+  look <- noting_tool()$tool
   answers <- function(state, tools) decide_finish(length(state$steps) + 1)
   with <- function(done) run_agent(agent(look, answers, done = done, limits = agent_limits(steps = 5)), 1)
   run <- with(function(answer, state) answer == 3)
@@ -163,7 +163,7 @@ test_that("done accepts an answer, or lets the run go on", {
 })
 
 test_that("a run id of the user's is refused when it is taken", {
-  look <- counting_tool()$tool
+  look <- noting_tool()$tool
   trail <- tempfile()
   a <- agent(look, script_planner(), audit = audit_jsonl(trail))
   run_agent(a, 1, run_id = "mine-1")
@@ -174,7 +174,7 @@ test_that("a run id of the user's is refused when it is taken", {
 })
 
 test_that("the random numbers of the user are not touched", {
-  look <- counting_tool()$tool
+  look <- noting_tool()$tool
   set.seed(1)
   before <- .Random.seed
   run_agent(agent(look, always(), limits = agent_limits(steps = 3)), 1)
@@ -182,7 +182,7 @@ test_that("the random numbers of the user are not touched", {
 })
 
 test_that("tool_log and the grains of as_agent_run tell the run", {
-  look <- counting_tool()
+  look <- noting_tool()
   run <- run_agent(agent(look$tool, script_planner(
     decide_act("look", list(n = 1L)), decide_act("look", list(n = "x"))
   )), "goal")
@@ -204,7 +204,7 @@ test_that("tool_log and the grains of as_agent_run tell the run", {
 })
 
 test_that("observations are plain JSON", {
-  look <- counting_tool()$tool
+  look <- noting_tool()$tool
   run <- run_agent(agent(look, script_planner(decide_act("look", list(n = 1L)))), 1)
   expect_equal(
     as.character(observations(run)),
@@ -214,7 +214,7 @@ test_that("observations are plain JSON", {
 })
 
 test_that("a replay finds the first step that is decided otherwise", {
-  look <- counting_tool()
+  look <- noting_tool()
   planner <- function(state, tools) {
     n <- length(state$steps)
     if (n == 3) decide_finish(state$left$steps) else decide_act("look", list(n = n))
@@ -236,7 +236,7 @@ test_that("a replay finds the first step that is decided otherwise", {
 
 test_that("runs and agents print in a few lines", {
   local_clock(1e9)
-  look <- counting_tool()$tool
+  look <- noting_tool()$tool
   a <- agent(look, script_planner(decide_act("look", list(n = 1L))), limits = agent_limits(steps = 4))
   expect_snapshot(print(a))
   expect_snapshot(print(agent_policy("docs:read", c("read", "write"))))
@@ -249,7 +249,7 @@ test_that("runs and agents print in a few lines", {
 })
 
 test_that("a run is a trajectory: calls that started, and decisions that did not", {
-  look <- counting_tool()
+  look <- noting_tool()
   planner <- script_planner(decide_act("look", list(n = 1L)), decide_act("lok", list(n = 2L)))
   run <- run_agent(agent(look$tool, planner), 1)
   trajectory <- as_trajectory(run)
