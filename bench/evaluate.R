@@ -65,8 +65,9 @@ write_files <- function(n, folder) {
     '{"tools":["lookup_order","search","issue_refund"]}', "null"
   )
   cons <- lapply(files, base::file, "wb")
-  for (start in seq(1, n, by = 50000)) {
-    i <- start:min(n, start + 49999)
+  # Small pieces, so that making the files does not count as memory of judging them.
+  for (start in seq(1, n, by = 5000)) {
+    i <- start:min(n, start + 4999)
     writeLines(sprintf('{"case_id":"case_%07d","trajectory":%s}', i, bodies[(i * 7) %% 2000 + 1]), cons$trajectories)
     writeLines(sprintf(
       '{"id":"case_%07d","input":{"order":%d},"expected":%s,"metadata":{"surface":"%s"}}', i, i,
