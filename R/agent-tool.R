@@ -253,12 +253,6 @@ effect_words <- c("read", "write", "external", "none")
 
 `%or%` <- function(x, y) if (is.null(x)) y else x
 
-one_of <- function(x, choices, arg = caller_arg(x), call = caller_env()) {
-  if (identical(x, choices)) return(choices[[1]])
-  if (is.character(x) && length(x) == 1L && x %in% choices) return(x)
-  stop_type(x, arg, paste("one of", paste(dQuote(choices, FALSE), collapse = ", ")), call)
-}
-
 # Arguments by name: those without one take the formals that are left, in order,
 # as R would.
 by_name <- function(core, args) {

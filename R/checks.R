@@ -51,6 +51,19 @@ check_dots <- function(..., call = caller_env()) {
   )
 }
 
+# The same, of the dots of the caller.
+check_dots_empty <- function(call = caller_env()) {
+  eval(quote(check_dots(..., call = environment())), call)
+}
+
+# One of the choices that the caller's own default lists; the first when nothing
+# was given.
+arg_match <- function(arg, call = caller_env()) {
+  name <- deparse(substitute(arg))
+  choices <- eval(formals(sys.function(sys.parent()))[[name]], call)
+  one_of(arg, choices, name, call)
+}
+
 stop_type <- function(x, arg, what, call) {
   stop_warrant(
     c(paste0("`", arg, "` must be ", what, "."), x = paste0("Found ", friendly(x), ".")),
@@ -72,4 +85,10 @@ friendly <- function(x) {
 caller_arg <- function(x) {
   arg <- eval.parent(substitute(substitute(x)))
   if (is.symbol(arg)) as.character(arg) else paste(deparse(arg, nlines = 1L), collapse = " ")
+}
+
+one_of <- function(x, choices, arg = caller_arg(x), call = caller_env()) {
+  if (identical(x, choices)) return(choices[[1]])
+  if (is.character(x) && length(x) == 1L && x %in% choices) return(x)
+  stop_type(x, arg, paste("one of", paste(dQuote(choices, FALSE), collapse = ", ")), call)
 }

@@ -5,7 +5,7 @@
 #'
 #' @keywords internal
 #' @useDynLib warrant, .registration = TRUE
-#' @importFrom rlang %||% arg_match caller_env check_dots_empty
+#' @importFrom rlang %||% caller_env
 #' @importFrom tibble as_tibble tibble
 "_PACKAGE"
 
