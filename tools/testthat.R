@@ -6,6 +6,19 @@ if (!nzchar(system.file(package = "testthat"))) {
   writeLines("0 1 0", args[1])
   quit(status = 1)
 }
+# the last one would win, in every test
+helpers <- list.files("tests/testthat", "^helper.*[.]R$", full.names = TRUE)
+defined <- unlist(lapply(helpers, function(file) {
+  code <- parse(file, keep.source = FALSE)
+  code <- Filter(function(x) is.call(x) && identical(x[[1]], quote(`<-`)) && is.name(x[[2]]), as.list(code))
+  unique(vapply(code, function(x) as.character(x[[2]]), ""))
+}))
+if (anyDuplicated(defined)) {
+  cat("Defined in two files of helpers:", unique(defined[duplicated(defined)]), "\n")
+  writeLines("0 1 0", args[1])
+  quit(status = 1)
+}
+
 Sys.setenv(NOT_CRAN = "true", TESTTHAT_PARALLEL = "false")
 results <- testthat::test_dir(
   "tests/testthat", package = "warrant", load_package = "installed",
