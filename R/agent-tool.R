@@ -85,7 +85,7 @@ agent_tool <- function(fn, name, description, parameters = NULL, required = NULL
   check_limit(cost, null = TRUE)
   check_names(required, null = TRUE)
   check_names(scopes, null = TRUE)
-  check_names(captures, null = TRUE)
+  check_captures(captures, fn)
   spec <- list(
     name = name, description = description, parameters = as_parameters(parameters),
     required = if (!is.null(required)) I(required), formals = I(as.character(setdiff(names(formals(fn)), "..."))),
@@ -167,7 +167,10 @@ new_agent_tool <- function(spec, fn, captures, count, call = caller_env()) {
   core$timeout_s <- info$timeout_s
   core$isolation <- info$isolation
   core$secrets <- info$secrets
-  if (info$isolation == "process") core$bundle <- tool_bundle(fn, captures, call)
+  if (info$isolation == "process") {
+    core$bundle <- tool_bundle(fn, captures, call)
+    core$taken <- taken_captures(core)
+  }
   core$governance <- list(
     side_effects = info$side_effects, side_effects_assumed = is.null(spec$side_effects),
     requires_approval = info$requires_approval, prompt = spec$prompt, ttl_s = spec$ttl_s,
@@ -237,6 +240,16 @@ check_closure <- function(fn, call = caller_env()) {
   stop_warrant(
     c("`fn` must be a function with named arguments.", x = paste0("Found ", what, ".")),
     "input", argument = "fn", call = call
+  )
+}
+
+check_captures <- function(captures, fn, call = caller_env()) {
+  check_names(captures, null = TRUE, call = call)
+  gone <- captures[!vapply(captures, exists, NA, envir = environment(fn))]
+  if (!length(gone)) return(invisible(captures))
+  stop_warrant(
+    c("`captures` must name variables that the function can see.", x = paste0("Not found: ", paste(gone, collapse = ", "), ".")),
+    "input", argument = "captures", call = call
   )
 }
 

@@ -46,7 +46,8 @@ hash_content <- function(x) {
 #' `assign()`), an environment, a pointer or a connection has no stable value: it
 #' enters by name and type, and is listed as `not_covered` in the attribute of
 #' that name. Names that exist nowhere, such as columns in `subset()`, are not
-#' captures. Give `captures =` to [agent_tool()] where this finds the wrong ones.
+#' captures. A tool with `isolation = "process"` has the values that it captured when
+#' it was defined, and is hashed with those. Give `captures =` to [agent_tool()] where this finds the wrong ones.
 #'
 #' @inheritParams human_gate
 #' @returns A string of 64 lowercase hex digits. Attribute `not_covered` is there
@@ -69,16 +70,24 @@ hash_tool_spec <- function(tool) {
 # The specification of a tool as canonical JSON, its digest, and what that does
 # not cover.
 tool_spec <- function(core, seen = list()) {
+  taken <- core$taken %or% taken_captures(core, seen)
+  spec <- unwrap_core(rs_tool_spec(
+    tool_ptr(core), rs_hash_object(core$raw_fn)$digest, named_list(taken$digests),
+    named_list(as.list(taken$not_covered))
+  ))
+  c(spec, list(not_covered = taken$not_covered))
+}
+
+# The digests of what a tool captures: as it is now, or, where each call starts
+# from the values as defined, as it was then (`core$taken`).
+taken_captures <- function(core, seen = list()) {
   found <- function_captures(core$raw_fn, core$captures)
   captures <- lapply(found$values, capture_digest, seen = c(seen, list(core)))
   whole <- vapply(captures, function(x) isTRUE(x$whole), NA)
-  not_covered <- c(found$not_covered, vapply(found$values[!whole], typeof, ""))
-  digests <- lapply(captures, function(x) x$digest)
-  spec <- unwrap_core(rs_tool_spec(
-    tool_ptr(core), rs_hash_object(core$raw_fn)$digest, named_list(digests),
-    named_list(as.list(not_covered))
-  ))
-  c(spec, list(not_covered = not_covered))
+  list(
+    digests = lapply(captures, function(x) x$digest),
+    not_covered = c(found$not_covered, vapply(found$values[!whole], typeof, ""))
+  )
 }
 
 # What a function captures: `values` by name, and `not_covered`, types by name.
@@ -134,7 +143,10 @@ is_loose <- function(x) {
   is.environment(x) || inherits(x, "warrant_unread") || typeof(x) %in% c("externalptr", "weakref") || inherits(x, "connection")
 }
 
-type_word <- function(x) if (inherits(x, "warrant_unread")) attr(x, "why") else typeof(x)
+type_word <- function(x) {
+  if (inherits(x, "warrant_unread")) return(attr(x, "why"))
+  if (inherits(x, "connection")) "connection" else typeof(x)
+}
 
 capture_digest <- function(x, seen) {
   if (inherits(x, "agent_tool")) return(list(digest = list(tool = captured_tool(tool_core(x), seen)), whole = TRUE))

@@ -103,6 +103,8 @@ test_that("wrong definitions fail at definition", {
   expect_warrant_error(define(requires_approval = NA), "input")
   expect_warrant_error(define(isolation = "fork"), "input")
   expect_warrant_error(define(record = "none"), "input")
+  expect_warrant_error(define(captures = c("define", "no_such_variable")), "input", message = "no_such_variable")
+  expect_warrant_error(define(captures = ""), "input")
   expect_warrant_error(define(time_limit = 3), "input", message = "time_limit")
   expect_warrant_error(define(parameters = list(list(type = "number"))), "input")
   expect_warrant_error(define(parameters = 3), "input")

@@ -189,3 +189,14 @@ test_that("what is made anew at each look, or was never given, is not covered", 
   expect_identical(attr(hash_tool_spec(make(3)), "not_covered"), c(m = "missing"))
   expect_false(hash_tool_spec(make(3)) == hash_tool_spec(make(4)))
 })
+
+test_that("a tool in a process is hashed with the values it was defined with", {
+  rate <- 2
+  define <- function() agent_tool(function(x) x * rate, "f", "F.", parameters = list(x = list(type = "number")), isolation = "process")
+  tool <- define()
+  before <- hash_tool_spec(tool)
+  rate <- 3
+  expect_identical(hash_tool_spec(tool), before)
+  expect_false(hash_tool_spec(define()) == before)
+  expect_identical(hash_tool_spec(unserialize(serialize(tool, NULL))), before)
+})
