@@ -24,6 +24,7 @@ config_text <- function(file, call = caller_env()) {
   if (identical(bytes[1:3], as.raw(c(0xef, 0xbb, 0xbf)))) bytes <- bytes[-(1:3)]
   # A NUL is an error; looking for one in R would take four times the file.
   text <- tryCatch(rawToChar(bytes), error = function(e) NA_character_)
+  if (length(bytes) > 0 && bytes[length(bytes)] == 0) text <- NA_character_
   Encoding(text) <- "UTF-8"
   if (is.na(text) || !validUTF8(text)) {
     stop_warrant(
