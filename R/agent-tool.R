@@ -194,23 +194,30 @@ governed_function <- function(core) {
   function(...) run_call(core, by_name(core, list(...)), context = loop_context)$content
 }
 
-# What is inside a tool, checked: a policy that was edited after the definition is
-# not the one that holds.
+# What is inside a tool.
 tool_core <- function(tool, arg = caller_arg(tool), call = caller_env()) {
-  core <- if (inherits(tool, "agent_tool") && is.list(tool) && is.function(tool$fn)) {
-    environment(tool$fn)$core
+  if (inherits(tool, "agent_tool") && is.function(fn <- .subset2(tool, "fn"))) {
+    core <- environment(fn)$core
+    if (!is.null(core)) return(core)
   }
-  if (is.null(core)) stop_type(tool, arg, "a tool made by agent_tool()", call)
-  same <- identical(tool$governance, core$governance) && identical(tool$name, core$spec$name)
-  if (!same) {
-    stop_warrant(
-      c("The policy and name of a tool are fixed when it is defined.",
-        x = paste0("Those of `", core$spec$name, "` were changed afterwards."),
-        i = "Define the tool again with agent_tool()."),
-      "state", code = "tool_edited", tool = core$spec$name, call = call
-    )
-  }
-  core
+  stop_type(tool, arg, "a tool made by agent_tool()", call)
+}
+
+# A tool is what it was defined as: what is edited afterwards would not hold.
+#' @export
+`$<-.agent_tool` <- function(x, name, value) stop_edited(x, name)
+
+#' @export
+`[[<-.agent_tool` <- function(x, i, value) stop_edited(x, i)
+
+stop_edited <- function(tool, what) {
+  name <- .subset2(tool, "name")
+  stop_warrant(
+    c("A tool must stay as it was defined.",
+      x = paste0("`", format(what), "` of the tool `", name, "` was to be changed."),
+      i = "Define it again with agent_tool(), or gate it with human_gate()."),
+    "state", code = "tool_edited", tool = name, call = quote(agent_tool())
+  )
 }
 
 # The live pointer: made again after saveRDS() and readRDS(), where the count is

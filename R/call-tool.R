@@ -27,8 +27,7 @@
 #'   `error_class`, `warnings` and `messages`.
 #'
 #'   Errors are for the caller's mistakes: `warrant_error_input` for what is not a
-#'   tool or has no JSON form, `warrant_error_state` for a tool whose policy was
-#'   edited, `warrant_error_approval` for an approver that answers something else,
+#'   tool or has no JSON form, `warrant_error_approval` for an approver that answers something else,
 #'   `warrant_error_secret` for a secret that is not set. A Ctrl-C stays an
 #'   interrupt.
 #' @examples
@@ -39,8 +38,8 @@
 #' @export
 call_tool <- function(tool, arguments = list(), approver = NULL) {
   core <- tool_core(tool)
-  check_arguments(arguments)
-  check_function(approver, null = TRUE)
+  if (!is.list(arguments)) check_arguments(arguments)
+  if (!is.null(approver)) check_function(approver)
   run_call(core, arguments, approver)
 }
 
@@ -55,13 +54,18 @@ no_context <- new_context()
 loop_context <- new_context(why = "loop")
 
 run_call <- function(core, arguments, approver = NULL, context = no_context, call = caller_env()) {
-  ptr <- tool_ptr(core)
   begun <- rs_call_begin(
-    ptr, arguments, if (!is.null(the$clock)) the$clock(), context$approved,
+    core$ptr, arguments, if (!is.null(the$clock)) the$clock(), context$approved,
     context$origin, context$step, context$round
   )
-  unwrap_core(begun, call)
-  if (!is.null(begun$status)) return(new_tool_result(begun))
+  if (is.null(begun$call)) {
+    if (!is.null(begun$status)) return(begun)
+    if (!identical(begun$code, "not_a_tool")) unwrap_core(begun, call)
+    # A tool that was saved and read back is made live again first.
+    tool_ptr(core)
+    return(run_call(core, arguments, approver, context, call))
+  }
+  ptr <- core$ptr
   number <- begun$call
   started <- is.null(begun$recorded)
   open <- TRUE
@@ -75,7 +79,7 @@ run_call <- function(core, arguments, approver = NULL, context = no_context, cal
       return(run_call(core, answer$arguments, NULL, context, call))
     }
     end <- unwrap_core(rs_call_decided(ptr, number, answer$decision, answer$reason %or% context$why))
-    if (!is.null(end)) return(new_tool_result(end))
+    if (!is.null(end)) return(end)
     open <- started <- TRUE
     begun$used <- rs_tool_calls(ptr)
   }
@@ -83,7 +87,7 @@ run_call <- function(core, arguments, approver = NULL, context = no_context, cal
   out <- perform(core, begun$args, context$timeout_s)
   open <- FALSE
   end <- rs_call_finish(ptr, number, out$how, out$value, out$class, out$warnings, out$messages)
-  new_tool_result(unwrap_core(end, call), out)
+  if (is.null(end$status)) unwrap_core(end, call) else end
 }
 
 # The person, or an error of the approver, ended the call: it is a row all the same.
@@ -98,7 +102,7 @@ perform <- function(core, args, timeout_s = NULL) {
   if (core$isolation == "process") return(perform_apart(core, args, timeout_s))
   out <- tryCatch(
     withCallingHandlers(
-      if (is.null(timeout_s)) {
+      if (is.null(timeout_s) && the$watching == 0L) {
         list(do.call(core$raw_fn, args))
       } else {
         list(limit_call(function() do.call(core$raw_fn, args), timeout_s))
@@ -156,7 +160,7 @@ perform_apart <- function(core, args, timeout_s) {
       how = "executed", value = out$value, class = NULL,
       warnings = said$warnings, messages = said$messages
     ),
-    timed_out = timed_out(core, list(whose = "own", interrupted = TRUE), timeout_s, said),
+    timed_out = timed_out(core, list(whose = out$whose, interrupted = TRUE), timeout_s, said),
     raised(out$condition, said)
   )
 }
@@ -205,18 +209,8 @@ as_decision <- function(answer, call = caller_env()) {
 }
 
 check_arguments <- function(arguments, call = caller_env()) {
-  text <- is.character(arguments) && length(arguments) == 1L && !is.na(arguments)
-  if (text || is.list(arguments)) return(invisible(arguments))
+  if (is.character(arguments) && length(arguments) == 1L && !is.na(arguments)) return(invisible())
   stop_type(arguments, "arguments", "JSON text or a named list", call)
-}
-
-new_tool_result <- function(end, out = NULL) {
-  end["value"] <- list(if (identical(end$status, "executed")) out$value)
-  end$error_class <- as.character(out$class)
-  end$warnings <- as.character(out$warnings)
-  end$messages <- as.character(out$messages)
-  class(end) <- "tool_result"
-  end
 }
 
 #' @export

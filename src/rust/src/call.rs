@@ -1,6 +1,6 @@
 //! One call of a tool: begin, the R function, finish. Two crossings.
 
-use crate::convert::{inherits, named, text_of, to_robj, to_text, to_value};
+use crate::convert::{inherits, named, text_of, to_robj, to_value, Fields};
 use crate::fault::guard;
 use crate::tool::{handle, locked, random, session_key, span, Handle};
 use extendr_api::prelude::*;
@@ -82,22 +82,24 @@ fn begin(
             .map(|(name, value)| to_robj(value, member_schema(schema, name), schema));
         named(map.keys().map(String::as_str), values)
     });
-    let recorded = if ask {
-        to_text(&String::from_utf8_lossy(open.arguments.recorded()))
-    } else {
-        ().into()
-    };
+    let recorded = ask.then(|| String::from_utf8_lossy(open.arguments.recorded()).into_owned());
     let call = open.entry.order;
     open.since = (!ask).then(Instant::now);
     locked(&OPEN).insert(call, open);
-    Ok(list!(
-        call = call as f64,
-        args = args.unwrap_or_else(|| ().into()),
-        recorded = recorded,
-        reason = if unsure { "unknown_effect" } else { "tool" },
-        used = handle.meter.used() as f64
-    )
-    .into())
+    let begun = Fields::new(&BEGUN, &[]).number(call as f64);
+    let begun = match args {
+        Some(args) => begun.robj(&args),
+        None => begun.null(),
+    };
+    let begun = match recorded {
+        Some(recorded) => begun.text(&recorded),
+        None => begun.null(),
+    };
+    let reason = if unsure { "unknown_effect" } else { "tool" };
+    Ok(begun
+        .text(reason)
+        .number(handle.meter.used() as f64)
+        .finish())
 }
 
 // What a person decided of a call that asked: approve takes one call of the budget.
@@ -145,6 +147,7 @@ fn rs_call_decided(ptr: Robj, call: f64, decision: Robj, why: Robj) -> Robj {
             outcome,
             said(outcome, &what),
             Texts::default(),
+            None,
         ))
     })
 }
@@ -212,7 +215,7 @@ fn rs_call_finish(
             None => return Err(Error::Word(how).into()),
         };
         let shown = bounded(&handle, outcome, shown);
-        Ok(settle(&handle, open, outcome, shown, extra))
+        Ok(settle(&handle, open, outcome, shown, extra, Some(value)))
     })
 }
 
@@ -251,6 +254,7 @@ fn rs_call_abandon(ptr: Robj, call: f64) -> Robj {
                 Outcome::Interrupted,
                 said(Outcome::Interrupted, what),
                 Texts::default(),
+                None,
             );
         }
         Ok(())
@@ -325,7 +329,10 @@ fn read(handle: &Handle, arguments: &Robj) -> Result<Read, Box<dyn Fault>> {
     let mut references = BTreeMap::new();
     for (name, value) in list.iter() {
         let member = if inherits(&value, "warrant_secret") {
-            let variable = text_of(&value.dollar("env").map_err(|_| Error::Reference)?, "env")?;
+            let env = value
+                .as_list()
+                .and_then(|l| l.iter().find(|(n, _)| *n == "env").map(|(_, v)| v));
+            let variable = text_of(&env.ok_or(Error::Reference)?, "env")?;
             let secret = std::env::var(&variable).map_err(|_| Error::Secret(variable.clone()))?;
             references.insert(name.to_owned(), variable);
             Value::String(secret)
@@ -353,6 +360,7 @@ fn refuse(handle: &Handle, mut entry: Entry, refused: Refused) -> Robj {
         shown,
         Texts::default(),
         &recorded,
+        None,
     )
 }
 
@@ -369,6 +377,7 @@ fn exhaust(handle: &Handle, open: Open) -> Robj {
         Outcome::ToolExhausted,
         said(Outcome::ToolExhausted, &what),
         Texts::default(),
+        None,
     )
 }
 
@@ -380,7 +389,14 @@ fn said(outcome: Outcome, what: &str) -> Shown {
     )
 }
 
-fn settle(handle: &Handle, open: Open, outcome: Outcome, shown: Shown, extra: Texts) -> Robj {
+fn settle(
+    handle: &Handle,
+    open: Open,
+    outcome: Outcome,
+    shown: Shown,
+    extra: Texts,
+    value: Option<Robj>,
+) -> Robj {
     let mut entry = open.entry;
     entry.duration_s = open.since.map_or(0.0, |s| s.elapsed().as_secs_f64());
     log(
@@ -390,6 +406,7 @@ fn settle(handle: &Handle, open: Open, outcome: Outcome, shown: Shown, extra: Te
         shown,
         extra,
         open.arguments.recorded(),
+        value,
     )
 }
 
@@ -401,6 +418,7 @@ fn log(
     shown: Shown,
     mut extra: Texts,
     recorded: &[u8],
+    value: Option<Robj>,
 ) -> Robj {
     entry.outcome = outcome;
     entry.truncated = shown.truncated;
@@ -410,46 +428,67 @@ fn log(
         entry.result = shown.result_hash;
     }
     let arguments = String::from_utf8_lossy(recorded);
+    let hash = |d: Digest| (d != Entry::no_digest()).then(|| d.to_hex());
+    let mut end = Fields::new(&FIELDS, &["tool_result"])
+        .text(handle.tool.name())
+        .text(outcome.word())
+        .text(&shown.text);
+    end = match value.filter(|_| outcome == Outcome::Executed) {
+        Some(value) => end.robj(&value),
+        None => end.null(),
+    };
+    let end = end
+        .text(&arguments)
+        .text_or_na(hash(entry.arguments).as_deref())
+        .text_or_na(hash(entry.result).as_deref())
+        .text_or_na(hash(entry.shown).as_deref())
+        .flag(entry.truncated)
+        .number(entry.bytes as f64)
+        .number(entry.duration_s)
+        .number(entry.ts)
+        .text(&span(entry.span))
+        .texts(&extra.error_class)
+        .texts(&extra.warnings)
+        .texts(&extra.messages)
+        .finish();
     if handle.tool.record() == Record::Full {
         extra.arguments = (!recorded.is_empty()).then(|| arguments.to_string());
-        extra.result = Some(shown.text.clone());
+        extra.result = Some(shown.text);
     }
     if extra != Texts::default() {
         entry.texts = Some(Box::new(extra));
     }
-    let hash = |d: Digest| -> Robj {
-        if d == Entry::no_digest() {
-            Rstr::na().into()
-        } else {
-            d.to_hex().into()
-        }
-    };
-    let end = [
-        ("tool", handle.tool.name().into()),
-        ("status", outcome.word().into()),
-        ("content", to_text(&shown.text)),
-        ("arguments", to_text(&arguments)),
-        ("arguments_hash", hash(entry.arguments)),
-        ("result_hash", hash(entry.result)),
-        ("shown_hash", hash(entry.shown)),
-        ("truncated", entry.truncated.into()),
-        ("bytes", (entry.bytes as f64).into()),
-        ("duration_s", entry.duration_s.into()),
-        ("ts", entry.ts.into()),
-        ("span_id", span(entry.span).into()),
-    ];
     let ledger: &Mutex<Ledger> = &handle.ledger;
     let mut ledger = locked(ledger);
     if matches!(outcome, Outcome::TimedOut | Outcome::Interrupted) && !handle.tool.idempotent() {
         ledger.note_unknown_effect(entry.arguments);
     }
     ledger.push(entry);
-    drop(ledger);
-    named(
-        end.iter().map(|(n, _)| *n).collect::<Vec<_>>().into_iter(),
-        end.into_iter().map(|(_, v): (&str, Robj)| v),
-    )
+    end
 }
+
+/// The fields of a call that began, in order.
+static BEGUN: [&str; 5] = ["call", "args", "recorded", "reason", "used"];
+
+/// The fields of a `tool_result`, in order.
+static FIELDS: [&str; 16] = [
+    "tool",
+    "status",
+    "content",
+    "value",
+    "arguments",
+    "arguments_hash",
+    "result_hash",
+    "shown_hash",
+    "truncated",
+    "bytes",
+    "duration_s",
+    "ts",
+    "span_id",
+    "error_class",
+    "warnings",
+    "messages",
+];
 
 /// What can be wrong with the course of a call.
 #[derive(Debug)]

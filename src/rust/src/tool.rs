@@ -88,15 +88,18 @@ fn attach(id: &str, calls: u64) -> (Arc<Meter>, Arc<Mutex<Ledger>>) {
     (entry.meter.clone(), ledger)
 }
 
-/// The tool behind a pointer of R.
+/// The tool behind a pointer of R; one that was saved and read back has none.
 pub(crate) fn handle(ptr: &Robj) -> Result<ExternalPtr<Handle>, Box<dyn Fault>> {
-    ExternalPtr::<Handle>::try_from(ptr).map_err(|_| Error::NotATool.into())
+    ExternalPtr::<Handle>::try_from(ptr)
+        .ok()
+        .filter(|h| h.try_addr().is_ok())
+        .ok_or_else(|| Error::NotATool.into())
 }
 
 // Whether a pointer still points: one that was saved and read back does not.
 #[extendr]
 fn rs_tool_alive(ptr: Robj) -> bool {
-    handle(&ptr).is_ok_and(|h| h.try_addr().is_ok())
+    handle(&ptr).is_ok()
 }
 
 // What R shows of a tool.

@@ -1,9 +1,11 @@
 //! R values to JSON values and back: the one place that knows both.
 
+mod build;
 mod from_r;
 mod time;
 mod to_r;
 
+pub(crate) use build::Fields;
 pub(crate) use from_r::{inherits, text as utf8, to_value};
 pub(crate) use to_r::{named, to_lists, to_robj};
 
