@@ -209,7 +209,8 @@ as_decision <- function(answer, call = caller_env()) {
 }
 
 check_arguments <- function(arguments, call = caller_env()) {
-  if (is.character(arguments) && length(arguments) == 1L && !is.na(arguments)) return(invisible())
+  text <- is.character(arguments) && length(arguments) == 1L && !is.na(arguments)
+  if (text || is.list(arguments)) return(invisible(arguments))
   stop_type(arguments, "arguments", "JSON text or a named list", call)
 }
 

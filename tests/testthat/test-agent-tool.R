@@ -161,11 +161,11 @@ test_that("a gate is set on a copy, and the policy cannot be edited afterwards",
   gated <- human_gate(tool, "Ask the weather?")
   expect_true(gated$governance$requires_approval)
   expect_false(tool$governance$requires_approval)
-  gated$governance$requires_approval <- FALSE
-  expect_warrant_error(call_tool(gated, list(city = "Rome")), "tool_edited", tool = "get_weather")
-  renamed <- tool
-  renamed$name <- "other"
-  expect_warrant_error(call_tool(renamed, list(city = "Rome")), "state")
+  edits <- list(
+    quote(gated$governance$requires_approval <- FALSE), quote(gated$name <- "other"),
+    quote(gated[["fn"]] <- identity)
+  )
+  for (edit in edits) expect_warrant_error(eval(edit), "tool_edited", tool = "get_weather")
   expect_warrant_error(human_gate(list(name = "x")), "input")
   expect_warrant_error(human_gate(tool, prompt = 1), "input")
   expect_warrant_error(human_gate(tool, ttl_s = 0), "input")
