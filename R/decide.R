@@ -27,7 +27,7 @@
 #' @examples
 #' policy <- release_policy(
 #'   rule_min("floor", "answer_correct", 0.7),
-#'   rule_max_failures("no-deletion", "agent_constraints_satisfied", 0)
+#'   rule_max_failures("no-overreach", "agent_tool_permissions", 0)
 #' )
 #' decide(example_evaluation(), policy)
 decide <- function(ev, policy, ..., stop_on_block = FALSE) {

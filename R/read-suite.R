@@ -18,8 +18,7 @@
 #' @returns An `agent_suite`, see [suite()].
 #' @export
 #' @examples
-#' file <- system.file("examples", "refund-desk", "suite.json", package = "warrant")
-#' read_suite(file)
+#' read_suite(file.path(example_project("triage-team"), "suite.json"))
 read_suite <- function(file) {
   text <- config_json(file)
   settled <- json_as_list(with_place(file, unwrap_core(rs_suite_check(text))))
