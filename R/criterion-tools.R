@@ -13,6 +13,9 @@
 #'   `expected$tools` as `match` says. A case that declares no tools is *excluded*
 #'   (`no_declared_tools`); an empty declaration says that none is called.
 #' * `criterion_no_undeclared_tool()`: no tool beyond `expected$tools` was called.
+#' * `criterion_flow()`: after a call of one of the tools `after`, none of the tools
+#'   `never` was called: what [guardrail_flow()] holds while a run goes on. Refused calls
+#'   were not made; calls made in parallel count in the order of the record.
 #'
 #' @details
 #' `match` is `"exact"` (the same in order), `"unordered"` (the same in any order),
@@ -30,6 +33,7 @@
 #' @param same_result Whether equal results are needed to make a repetition.
 #' @param match How calls and declared tools must relate.
 #' @param arguments Whether declared arguments are compared.
+#' @param after,never Names of tools.
 #' @param criterion Name of the criterion; `NULL` for the usual name. Where two
 #'   criteria of a suite have one usual name, the second gets a number.
 #' @inheritParams criterion_contains
@@ -40,6 +44,7 @@
 #' criterion_no_tool_loop(max_repeats = 3)
 #' criterion_tool_sequence(match = "superset", arguments = "subset")
 #' criterion_no_undeclared_tool()
+#' criterion_flow(after = "read_mail", never = "send_mail")
 criterion_tool_called <- function(tool_name, ..., min_calls = 1, criterion = NULL,
                                   on_execution_error = c("missing", "fail")) {
   check_dots_empty()
@@ -79,6 +84,19 @@ criterion_no_undeclared_tool <- function(..., criterion = NULL,
                                          on_execution_error = c("missing", "fail")) {
   check_dots_empty()
   new_criterion("agent_no_undeclared_tool", list(), criterion, arg_match(on_execution_error))
+}
+
+#' @rdname criterion_tool_called
+#' @export
+criterion_flow <- function(after, never, ..., criterion = NULL,
+                           on_execution_error = c("missing", "fail")) {
+  check_dots_empty()
+  check_names(after)
+  check_names(never)
+  new_criterion(
+    "agent_flow", list(after = as.list(after), never = as.list(never)), criterion,
+    arg_match(on_execution_error)
+  )
 }
 
 #' Judge how a run went

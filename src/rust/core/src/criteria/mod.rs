@@ -11,6 +11,7 @@ pub mod trace;
 mod constraints;
 mod contains;
 mod equals;
+mod flow;
 mod matching;
 mod max_handoffs;
 mod max_steps;
@@ -36,6 +37,8 @@ pub enum Criterion {
     Contains(contains::Contains),
     /// The answer equals the expected value.
     Equals(equals::Equals),
+    /// After some tools, never some others.
+    Flow(flow::Flow),
     /// Judged elsewhere: by a function of the caller.
     Function,
     /// At most so many transfers between agents.
@@ -87,8 +90,9 @@ pub enum Output<'a> {
 }
 
 /// The type names, as configuration files write them.
-pub const TYPES: [&str; 12] = [
+pub const TYPES: [&str; 13] = [
     "agent_constraints_satisfied",
+    "agent_flow",
     "agent_max_handoffs",
     "agent_max_steps",
     "agent_no_tool_loop",
@@ -109,6 +113,7 @@ impl Criterion {
             "agent_constraints_satisfied" => {
                 Self::Constraints(constraints::Constraints::parse(fields)?)
             }
+            "agent_flow" => Self::Flow(flow::Flow::parse(fields)?),
             "agent_max_handoffs" => Self::MaxHandoffs(max_handoffs::MaxHandoffs::parse(fields)?),
             "agent_max_steps" => Self::MaxSteps(max_steps::MaxSteps::parse(fields)?),
             "agent_no_tool_loop" => Self::NoToolLoop(no_tool_loop::NoToolLoop::parse(fields)?),
@@ -137,6 +142,7 @@ impl Criterion {
             Self::Constraints(_) => "agent_constraints_satisfied",
             Self::Contains(_) => "contains",
             Self::Equals(_) => "equals",
+            Self::Flow(_) => "agent_flow",
             Self::Function => "function",
             Self::MaxHandoffs(_) => "agent_max_handoffs",
             Self::MaxSteps(_) => "agent_max_steps",
@@ -157,6 +163,7 @@ impl Criterion {
             Self::MaxSteps(c) => Some(c.default_name()),
             Self::ToolCalled(c) => Some(c.default_name()),
             Self::Constraints(_)
+            | Self::Flow(_)
             | Self::NoToolLoop(_)
             | Self::NoUndeclaredTool
             | Self::Route
@@ -180,6 +187,7 @@ impl Criterion {
             Self::Constraints(c) => c.config(),
             Self::Contains(c) => c.config(),
             Self::Equals(c) => c.config(),
+            Self::Flow(c) => c.config(),
             Self::MaxHandoffs(c) => c.config(),
             Self::MaxSteps(c) => c.config(),
             Self::NoToolLoop(c) => c.config(),
@@ -231,6 +239,7 @@ impl Criterion {
                 Reason::NoExpected,
             ),
             Self::Constraints(_)
+            | Self::Flow(_)
             | Self::Function
             | Self::MaxHandoffs(_)
             | Self::MaxSteps(_)
@@ -255,6 +264,7 @@ impl Criterion {
         let tools = || expected.tools.get().map_or(&[][..], Vec::as_slice);
         match self {
             Self::Constraints(c) => c.judge(trace),
+            Self::Flow(c) => c.judge(trace),
             Self::MaxHandoffs(c) => c.judge(trace),
             Self::MaxSteps(c) => c.judge(trace),
             Self::NoToolLoop(c) => c.judge(trace),
@@ -274,6 +284,7 @@ impl Criterion {
         let tools = || expected.tools.get().map_or(&[][..], Vec::as_slice);
         match self {
             Self::Constraints(c) => c.explain(trace),
+            Self::Flow(c) => c.explain(trace),
             Self::MaxHandoffs(c) => c.explain(trace),
             Self::MaxSteps(c) => c.explain(trace),
             Self::NoToolLoop(c) => c.explain(trace),
