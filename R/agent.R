@@ -32,6 +32,8 @@
 #'   [approve_interactively()]; see [approve_tool_call()]. Without one the run pauses.
 #' @param done A function of `answer` and `state` that says whether the answer will do.
 #'   `FALSE` lets the run go on; the rejected answer is a step.
+#' @param guardrails Checks of the goal, of each call and of the answer, made by
+#'   [guardrail()] or [guardrails()].
 #' @param store Where runs are kept: [memory_store()] (the default), [file_store()] or
 #'   [dbi_store()].
 #' @param audit Where a copy of each record goes: [audit_jsonl()], or `NULL`.
@@ -58,7 +60,8 @@
 #' run$answer
 #' @export
 agent <- function(tools, planner, policy = agent_policy(), limits = agent_limits(),
-                  approver = NULL, done = NULL, store = NULL, audit = NULL) {
+                  approver = NULL, done = NULL, store = NULL, audit = NULL,
+                  guardrails = NULL) {
   tools <- check_tools(tools)
   check_function(planner)
   check_class(policy, "agent_policy", "agent_policy()")
@@ -71,7 +74,8 @@ agent <- function(tools, planner, policy = agent_policy(), limits = agent_limits
   x <- structure(
     list(
       tools = tools, planner = planner, policy = policy, limits = limits,
-      approver = approver, done = done, store = store, audit = audit
+      approver = approver, done = done, store = store, audit = audit,
+      guardrails = as_guardrails(guardrails)
     ),
     class = "agent"
   )
@@ -210,6 +214,8 @@ agent_limits <- function(steps = 50, tool_calls = Inf, tokens = Inf, cost = Inf,
 #' @param arguments A named list, or JSON text.
 #' @param usage What it took to decide: a list with `tokens` and `cost`, each at least 0.
 #'   What is not given is 0.
+#' @param note What the planner wants to be told again of this decision: any value that
+#'   has a JSON form. It is kept with the run, and is the `note` of the step.
 #' @param answer Any value that has a JSON form.
 #' @returns A list of class `agent_decision`.
 #' @examples
@@ -220,7 +226,7 @@ agent_limits <- function(steps = 50, tool_calls = Inf, tokens = Inf, cost = Inf,
 #' ), usage = list(tokens = 120))
 #' decide_finish("A span is half open.")
 #' @export
-decide_act <- function(tool, arguments = list(), usage = NULL) {
+decide_act <- function(tool, arguments = list(), usage = NULL, note = NULL) {
   actions <- if (is.list(tool)) {
     if (!missing(arguments)) {
       stop_type(arguments, "arguments", "left out when `tool` is a list of actions", caller_env())
@@ -232,16 +238,16 @@ decide_act <- function(tool, arguments = list(), usage = NULL) {
     list(list(tool = tool, arguments = arguments))
   }
   structure(
-    list(decision = "act", actions = actions, usage = check_usage(usage)),
+    list(decision = "act", actions = actions, usage = check_usage(usage), note = note),
     class = "agent_decision"
   )
 }
 
 #' @rdname decide_act
 #' @export
-decide_finish <- function(answer, usage = NULL) {
+decide_finish <- function(answer, usage = NULL, note = NULL) {
   structure(
-    list(decision = "finish", answer = answer, usage = check_usage(usage)),
+    list(decision = "finish", answer = answer, usage = check_usage(usage), note = note),
     class = "agent_decision"
   )
 }
@@ -341,6 +347,7 @@ run_setup <- function(agent) {
   list(
     allow = I(agent$policy$allow_effects), approve = I(agent$policy$approve_effects),
     scopes = I(agent$policy$granted_scopes),
+    guards = I(as.character(unique(unlist(lapply(unclass(agent$guardrails), function(rail) rail$stage))))),
     approver = !is.null(agent$approver), judge = !is.null(agent$done),
     grants = lapply(agent$policy$grants, function(g) {
       list(

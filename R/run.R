@@ -157,6 +157,7 @@ new_drive <- function(agent, store, core, goal, steps) {
   drive$cards <- tool_cards(agent)
   drive$cores <- lapply(agent$tools, tool_core)
   drive$origin <- unwrap_core(rs_origin(core$run_id, ""))
+  drive$looked_at <- list()
   drive
 }
 
@@ -172,6 +173,7 @@ drive_run <- function(drive, token = drive$store$lock(drive$run_id)) {
       plan = do_plan(drive, out$about),
       call = do_call(drive, out$about),
       ask = do_ask(drive, out$about),
+      check = do_check(drive, out$about),
       judge = do_judge(drive, out$about),
       break
     )
@@ -195,7 +197,14 @@ keep_records <- function(drive, keep) {
 
 do_plan <- function(drive, left) {
   state <- planner_state(drive, left)
+  before <- the$waited_s
   decision <- tryCatch(drive$agent$planner(state, drive$cards), error = identity)
+  rs_run_waited(drive$handle, the$waited_s - before)
+  # A model that cannot be reached says nothing of the run: it is taken up again.
+  if (inherits(decision, "error") && isTRUE(decision$resumable)) {
+    decision$run_id <- drive$run_id
+    rlang::cnd_signal(decision)
+  }
   if (inherits(decision, "error")) {
     return(fail_run(drive, "planner_failed", plain(conditionMessage(decision))))
   }
@@ -233,7 +242,53 @@ do_call <- function(drive, call) {
     run_call(drive$cores[[call$tool]], call$arguments, NULL, context),
     warrant_error = identity
   )
-  rs_run_called(drive$handle, call$action, call$attempt, call_end(result), now_ms())
+  end <- check_result(drive, call, call_end(result))
+  rs_run_called(drive$handle, call$action, call$attempt, end, now_ms())
+}
+
+# Guardrails look before anything happens.
+do_check <- function(drive, about) {
+  rails <- rails_of(drive$agent$guardrails, about$stage)
+  if (about$stage == "tool") drive$looked_at[[as.character(about$action)]] <- about$arguments
+  value <- switch(about$stage,
+    input = drive$goal,
+    output = about$value,
+    tool = checked_call(drive, about$tool, about$arguments)
+  )
+  context <- planner_state(drive)
+  context$left <- NULL
+  context$called <- as.character(about$called)
+  action <- if (is.null(about$action)) 0 else about$action
+  rs_run_checked(drive$handle, about$stage, action, findings(rails, value, context), now_ms())
+}
+
+checked_call <- function(drive, tool, arguments) {
+  list(
+    when = "before", tool = tool, arguments = arguments,
+    side_effects = drive$cards[[tool]]$side_effects
+  )
+}
+
+# They look again at what came back; what they refuse is withheld.
+check_result <- function(drive, call, end) {
+  rails <- rails_of(drive$agent$guardrails, "tool")
+  if (length(rails) == 0L || end$status != "executed") return(end)
+  arguments <- drive$looked_at[[as.character(call$action)]]
+  looked_at <- checked_call(drive, call$tool, arguments)
+  looked_at$when <- "after"
+  looked_at["result"] <- list(normal_form(end$value))
+  context <- planner_state(drive)
+  context$left <- NULL
+  context$called <- call$tool
+  found <- findings(rails, looked_at, context)
+  unwrap_core(rs_run_checked(drive$handle, "result", call$action, found, now_ms()))
+  why <- blocking(found)
+  if (is.null(why)) return(end)
+  text <- paste("BLOCKED:", why, "The call did run; its result is withheld.")
+  list(
+    status = "guardrail_blocked", text = text, bytes = nchar(text, "bytes"),
+    duration_s = end$duration_s
+  )
 }
 
 needs_lease <- function(store) !inherits(store, c("memory_store", "file_store"))

@@ -14,8 +14,8 @@ use warrant_core::digest::{hex, Digest};
 use warrant_core::event::{Status, StopReason};
 use warrant_core::journal::{Chain, RunId};
 use warrant_core::run::{
-    secret_reference, Acceptance, Call, Clock, Effect, Failure, Given, History, Log, Machine,
-    Output, Setup, State,
+    secret_reference, Acceptance, Call, Check, Clock, Effect, Failure, Given, History, Log,
+    Machine, Output, Setup, State,
 };
 
 /// A run that this session drives.
@@ -29,6 +29,8 @@ struct Drive {
     base_ms: u64,
     /// When it was; nothing while a person is asked.
     since: Option<Instant>,
+    /// Of the time since then, what was no work.
+    waited_ms: u64,
 }
 
 impl Drive {
@@ -39,6 +41,7 @@ impl Drive {
             content,
             kept,
             since: Some(Instant::now()),
+            waited_ms: 0,
         }
     }
 
@@ -46,7 +49,11 @@ impl Drive {
         let ran = self.since.map_or(0, |s| s.elapsed().as_millis() as u64);
         Clock {
             at_ms: at as u64,
-            active_ms: self.base_ms.saturating_add(ran),
+            // Never less than what is recorded.
+            active_ms: self
+                .base_ms
+                .saturating_add(ran.saturating_sub(self.waited_ms))
+                .max(self.machine.state().used().active_ms),
         }
     }
 
@@ -65,6 +72,7 @@ impl Drive {
             // The time a person takes is not the run's.
             self.base_ms = clock.active_ms;
             self.since = None;
+            self.waited_ms = 0;
         }
         let closed = match self.machine.take_closed() {
             Some(step) => {
@@ -101,6 +109,7 @@ impl Drive {
                 }
             }
             Effect::Judge { answer } => to_robj(answer, None, &Value::Null),
+            Effect::Check(check) => check_list(check),
             Effect::Ended | Effect::Paused => ().into(),
         }
     }
@@ -110,10 +119,35 @@ fn word(effect: &Effect) -> &'static str {
     match effect {
         Effect::Ask { .. } => "ask",
         Effect::Call(_) => "call",
+        Effect::Check(_) => "check",
         Effect::Ended => "ended",
         Effect::Judge { .. } => "judge",
         Effect::Paused => "paused",
         Effect::Plan { .. } => "plan",
+    }
+}
+
+fn check_list(check: &Check) -> Robj {
+    match check {
+        Check::Action {
+            action,
+            arguments,
+            called,
+            tool,
+        } => list!(
+            stage = "tool",
+            action = *action as f64,
+            tool = tool.as_str(),
+            arguments = to_robj(arguments, None, &Value::Null),
+            called = called.clone()
+        )
+        .into(),
+        Check::Answer(answer) => list!(
+            stage = "output",
+            value = to_robj(answer, None, &Value::Null)
+        )
+        .into(),
+        Check::Goal => list!(stage = "input").into(),
     }
 }
 
@@ -326,13 +360,53 @@ fn rs_run_next(handle: Robj, at: f64) -> Robj {
 #[extendr]
 fn rs_run_decided(handle: Robj, decision: Robj, at: f64) -> Robj {
     guard(|| {
+        let note = decision.dollar("note").unwrap_or_default();
+        let note = (!note.is_null()).then(|| to_value(&note)).transpose()?;
         let (decided, usage) = run_setup::decision(&decision)?;
         with(&handle, |drive| {
             let clock = drive.clock(at);
+            if let Some(note) = &note {
+                drive.machine.noted(note);
+            }
             drive
                 .machine
                 .decided(decided, usage, clock)
                 .map_err(boxed)?;
+            drive.next(at)
+        })
+    })
+}
+
+// Seconds of the time since the last call of this kind that were no work.
+#[extendr]
+fn rs_run_waited(handle: Robj, seconds: f64) -> Robj {
+    guard(|| {
+        with(&handle, |drive| {
+            drive.waited_ms += (seconds * 1e3) as u64;
+            Ok(())
+        })
+    })
+}
+
+// Guardrails looked: at the goal, the answer, or an action; then what comes next.
+#[extendr]
+fn rs_run_checked(handle: Robj, stage: Robj, action: f64, found: Robj, at: f64) -> Robj {
+    guard(|| {
+        let stage = text_of(&stage, "stage")?;
+        let found = run_setup::findings(&found)?;
+        with(&handle, |drive| {
+            let clock = drive.clock(at);
+            match stage.as_str() {
+                "input" => drive.machine.goal_checked(found, clock).map_err(boxed)?,
+                "output" => drive.machine.answer_checked(found, clock).map_err(boxed)?,
+                _ => drive
+                    .machine
+                    .action_checked(action as u64, found, clock)
+                    .map_err(boxed)?,
+            }
+            if stage == "result" {
+                return Ok(().into());
+            }
             drive.next(at)
         })
     })
@@ -562,12 +636,14 @@ extendr_module! {
     fn rs_run_start;
     fn rs_run_resume;
     fn rs_run_next;
+    fn rs_run_checked;
     fn rs_run_decided;
     fn rs_run_failed;
     fn rs_run_judged;
     fn rs_run_answered;
     fn rs_run_called;
     fn rs_run_view;
+    fn rs_run_waited;
     fn rs_run_read;
     fn rs_run_lefts;
     fn rs_run_normal;

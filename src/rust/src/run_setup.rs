@@ -9,12 +9,13 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use warrant_core::digest::Digest;
 use warrant_core::error::{Fault, Kind};
-use warrant_core::event::Usage;
+use warrant_core::event::{GuardrailVerdict, Stage, Usage};
 use warrant_core::limits::Limits;
 use warrant_core::outcome::Outcome;
 use warrant_core::policy::SideEffects;
 use warrant_core::run::{
-    By, Decided, Effects, Ended, Given, GrantRule, Presence, Proposal, RunTool, Setup, Verdict,
+    By, Decided, Effects, Ended, Finding, Given, GrantRule, Guards, Presence, Proposal, RunTool,
+    Setup, Verdict,
 };
 use warrant_core::schema::Schema;
 use warrant_core::tool::nano;
@@ -52,6 +53,7 @@ struct SetupSpec {
     approve: Vec<SideEffects>,
     approver: bool,
     grants: Vec<GrantSpec>,
+    guards: Vec<Stage>,
     judge: bool,
     limits: LimitsSpec,
     scopes: Vec<String>,
@@ -154,6 +156,9 @@ pub(crate) fn setup(x: &Robj, tools: &Robj, key: &[u8; 32]) -> Result<Setup, Box
     let setup = Setup::new(tools, effects, grants, limits, key).map_err(boxed)?;
     Ok(setup
         .with_approver(presence(spec.approver))
+        .with_guards(Guards {
+            stages: spec.guards,
+        })
         .with_judge(presence(spec.judge)))
 }
 
@@ -290,6 +295,23 @@ pub(crate) fn ended(x: &Robj) -> Result<Ended, Boxed> {
             .and_then(|t| t.as_bool())
             .unwrap_or(false),
     })
+}
+
+/// What guardrails said: lists of `name`, `verdict` and `text`.
+pub(crate) fn findings(x: &Robj) -> Result<Vec<Finding>, Boxed> {
+    let list = x.as_list().map(|l| l.values().collect::<Vec<Robj>>());
+    let one = |found: &Robj| {
+        let map = fields(found);
+        let word = text_field(&map, "verdict").unwrap_or_default();
+        let verdict: GuardrailVerdict = serde_json::from_value(Value::from(word))
+            .map_err(|e| unusable("what a guardrail said", e))?;
+        Ok(Finding {
+            name: text_field(&map, "name").unwrap_or_default(),
+            text: text_field(&map, "text"),
+            verdict,
+        })
+    };
+    list.unwrap_or_default().iter().map(one).collect()
 }
 
 /// A person's decision: `list(decision, arguments, reason, approver, decided_ms)`.

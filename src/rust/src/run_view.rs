@@ -45,7 +45,7 @@ fn units(nano: u64) -> f64 {
 /// A step that is over.
 pub(crate) fn closed(step: &Closed, content: &Content) -> Robj {
     match step.decision {
-        Decision::Act => acted(step.number, &step.actions, step.usage, content),
+        Decision::Act => acted(step.number, &step.actions, (step.note, step.usage), content),
         Decision::Finish => list!(
             step = count(step.number),
             decision = "finish",
@@ -56,6 +56,7 @@ pub(crate) fn closed(step: &Closed, content: &Content) -> Robj {
             error = "`done` did not accept this answer.",
             answer = value_at(content, step.answer.as_ref()),
             usage = usage(step.usage),
+            note = value_at(content, step.note.as_ref()),
             actions = List::new(0)
         )
         .into(),
@@ -64,14 +65,19 @@ pub(crate) fn closed(step: &Closed, content: &Content) -> Robj {
 
 /// A step whose actions have not all ended.
 pub(crate) fn open(step: &Step, content: &Content) -> Robj {
-    acted(step.number, &step.actions, step.usage, content)
+    acted(step.number, &step.actions, (step.note, step.usage), content)
 }
 
 fn usage(usage: Usage) -> Robj {
     list!(tokens = usage.tokens as f64, cost = units(usage.cost_nano)).into()
 }
 
-fn acted(number: u64, actions: &[Action], used: Usage, content: &Content) -> Robj {
+fn acted(
+    number: u64,
+    actions: &[Action],
+    (note, used): (Option<Digest>, Usage),
+    content: &Content,
+) -> Robj {
     let lists: Vec<Robj> = actions.iter().map(|a| action(a, content)).collect();
     let outcomes: Vec<Option<&str>> = actions
         .iter()
@@ -95,6 +101,7 @@ fn acted(number: u64, actions: &[Action], used: Usage, content: &Content) -> Rob
         error = one("error"),
         answer = (),
         usage = usage(used),
+        note = value_at(content, note.as_ref()),
         actions = List::from_values(&lists)
     )
     .into()
@@ -119,10 +126,30 @@ fn action(action: &Action, content: &Content) -> Robj {
         error = error,
         asked = or_null(text_at(content, &action.asked)),
         edited_by = or_null(action.edited_by.clone()),
+        warnings = warnings(action, content),
+        shown = shown(ending.and_then(|e| e.result.as_ref()), content),
         progress = progress(action),
         attempts = count(action.attempts)
     )
     .into()
+}
+
+fn warnings(action: &Action, content: &Content) -> Robj {
+    if action.warnings.is_empty() {
+        return ().into();
+    }
+    let texts = action.warnings.iter().map(|a| value_at(content, Some(a)));
+    List::from_values(texts).into()
+}
+
+/// A result as a model is shown it: a text as it is, anything else as JSON.
+fn shown(result: Option<&Digest>, content: &Content) -> Robj {
+    let found = result.and_then(|address| content.get(address));
+    match found.and_then(|bytes| std::str::from_utf8(bytes).ok()) {
+        Some(json) if json.starts_with('"') => value_at(content, result),
+        Some(json) => to_text(json),
+        None => ().into(),
+    }
 }
 
 fn progress(action: &Action) -> &'static str {

@@ -158,6 +158,10 @@ pub struct Decided {
     pub answer: Option<Digest>,
     /// Which of the two.
     pub decision: Decision,
+    /// Address of what the planner wants to be told again of this decision; the
+    /// member is there only where there is such a note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Digest>,
     /// The step.
     pub step: u64,
     /// What the planner used; charged here.
@@ -736,6 +740,7 @@ mod tests {
                 }],
                 answer: None,
                 decision: Decision::Act,
+                note: None,
                 step: 1,
                 usage: Usage {
                     cost_nano: 1,

@@ -11,14 +11,14 @@
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use warrant_core::digest::Digest;
-use warrant_core::event::{Event, Status, Usage};
+use warrant_core::event::{Event, GuardrailVerdict, Stage, Status, Usage};
 use warrant_core::journal::{Chain, Line, RunId};
 use warrant_core::limits::Limits;
 use warrant_core::outcome::Outcome;
 use warrant_core::policy::SideEffects;
 use warrant_core::run::{
-    Acceptance, By, Call, Clock, Decided, Effect, Effects, Ended, Failure, Given, GrantRule,
-    History, Log, Machine, Presence, Proposal, RunTool, Setup, State, Verdict,
+    Acceptance, By, Call, Check, Clock, Decided, Effect, Effects, Ended, Failure, Finding, Given,
+    GrantRule, Guards, History, Log, Machine, Presence, Proposal, RunTool, Setup, State, Verdict,
 };
 use warrant_core::schema::Schema;
 use warrant_core::tool::{Tool, ToolSpec};
@@ -89,6 +89,7 @@ struct World {
     grant: Option<u64>,
     max_calls: Option<u64>,
     approver: Presence,
+    guarded: bool,
     judge: Presence,
 }
 
@@ -132,6 +133,7 @@ impl World {
             grant: dice.maybe(2),
             max_calls: dice.maybe(4),
             approver: presence(dice.one_in(2)),
+            guarded: dice.one_in(3),
             judge: presence(dice.one_in(2)),
         }
     }
@@ -191,6 +193,13 @@ impl World {
         )
         .expect("a setup")
         .with_approver(self.approver)
+        .with_guards(Guards {
+            stages: if self.guarded {
+                vec![Stage::Input, Stage::Output, Stage::Tool]
+            } else {
+                Vec::new()
+            },
+        })
         .with_judge(self.judge)
     }
 }
@@ -339,9 +348,41 @@ impl Sim {
                     machine.judged(accepted, clock).expect("an answer waits");
                 }
                 Effect::Call(call) => self.call(machine, &call)?,
+                Effect::Check(check) => self.check(machine, &check),
             }
             self.keep(machine)?;
         }
+    }
+
+    fn findings(&mut self, block_one_in: u64) -> Vec<Finding> {
+        let verdict = if self.dice.one_in(block_one_in) {
+            GuardrailVerdict::Block
+        } else {
+            [
+                GuardrailVerdict::Flag,
+                GuardrailVerdict::Pass,
+                GuardrailVerdict::Warn,
+            ][self.dice.below(3) as usize]
+        };
+        vec![Finding {
+            name: "rail".to_owned(),
+            text: self.dice.one_in(2).then(|| "why".to_owned()),
+            verdict,
+        }]
+    }
+
+    fn check(&mut self, machine: &mut Machine, check: &Check) {
+        let clock = self.tick();
+        let found = self.findings(match check {
+            Check::Action { .. } => 5,
+            Check::Answer(_) | Check::Goal => 30,
+        });
+        match check {
+            Check::Action { action, .. } => machine.action_checked(*action, found, clock),
+            Check::Answer(_) => machine.answer_checked(found, clock),
+            Check::Goal => machine.goal_checked(found, clock),
+        }
+        .expect("was asked");
     }
 
     fn plan(&mut self, machine: &mut Machine, step: u64) {
@@ -393,6 +434,21 @@ impl Sim {
             1 => Outcome::TimedOut,
             _ => Outcome::Executed,
         };
+        let clock = self.tick();
+        let outcome = if self.world.guarded && outcome == Outcome::Executed {
+            let found = self.findings(8);
+            let blocked = found[0].verdict == GuardrailVerdict::Block;
+            machine
+                .action_checked(call.action, found, clock)
+                .expect("is under way");
+            if blocked {
+                Outcome::GuardrailBlocked
+            } else {
+                outcome
+            }
+        } else {
+            outcome
+        };
         let executed = outcome == Outcome::Executed;
         let ended = Ended {
             bytes: 1,
@@ -403,7 +459,6 @@ impl Sim {
             text: (!executed).then(|| "ERROR: no".to_owned()),
             truncated: false,
         };
-        let clock = self.tick();
         machine
             .called(call.action, call.attempt, ended.clone(), clock)
             .expect("is under way");

@@ -85,6 +85,7 @@ fn decided(step: u64, action: Option<Asked>) -> Event {
         },
         answer: action.is_none().then(|| digest("answer")),
         actions: action.into_iter().collect(),
+        note: None,
         step,
         usage: Usage::default(),
     }

@@ -193,6 +193,7 @@ pub fn addresses(event: &Event) -> Vec<(&'static str, Digest)> {
                 add("arguments", Some(asked.arguments));
             }
             add("answer", data.answer);
+            add("note", data.note);
         }
         Event::Denied(data) => add("text", Some(data.text)),
         Event::Edited(data) => add("arguments", Some(data.arguments)),

@@ -2,7 +2,7 @@
 //! in; effects, records and content go out.
 
 use crate::digest::Digest;
-use crate::event::StopReason;
+use crate::event::{GuardrailVerdict, StopReason};
 use crate::journal::Record;
 use crate::outcome::Outcome;
 use serde_json::Value;
@@ -27,6 +27,8 @@ pub enum Effect {
     },
     /// Run a tool.
     Call(Call),
+    /// Ask the guardrails.
+    Check(Check),
     /// Nothing: the run ended.
     Ended,
     /// Ask `done` about the answer.
@@ -41,6 +43,37 @@ pub enum Effect {
         /// The step.
         step: u64,
     },
+}
+
+/// What guardrails look at, before anything happens.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Check {
+    /// An action: its place, its tool, and arguments with secrets masked.
+    Action {
+        /// The action.
+        action: u64,
+        /// The arguments.
+        arguments: Value,
+        /// Tools whose calls started, or stand before this one in its step.
+        called: Vec<String>,
+        /// The tool.
+        tool: String,
+    },
+    /// The answer.
+    Answer(Value),
+    /// The goal.
+    Goal,
+}
+
+/// What a guardrail said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Its name.
+    pub name: String,
+    /// Why, where it said so.
+    pub text: Option<String>,
+    /// What it decided.
+    pub verdict: GuardrailVerdict,
 }
 
 /// A call that is recorded as started and must now be made, once.

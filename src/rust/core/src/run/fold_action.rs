@@ -84,8 +84,11 @@ impl State {
     pub(super) fn guardrail(&mut self, data: &Guardrail) -> Result<(), Meaning> {
         if let Some(action) = data.action {
             let index = self.open_action(data.step, action)?;
-            if data.verdict == GuardrailVerdict::Block {
-                self.acting_mut()?.actions[index].blocked = true;
+            let action = &mut self.acting_mut()?.actions[index];
+            match data.verdict {
+                GuardrailVerdict::Block => action.blocked = true,
+                GuardrailVerdict::Warn => action.warnings.extend(data.text),
+                GuardrailVerdict::Flag | GuardrailVerdict::Pass => {}
             }
         }
         Ok(())

@@ -131,6 +131,12 @@ impl State {
     ) -> Result<(), Meaning> {
         let index = self.open_action(data.step, data.action)?;
         self.is_calling(index, data.attempt, data.action)?;
+        let blocked = self.acting()?.actions[index].blocked;
+        if data.outcome == Outcome::GuardrailBlocked && !blocked {
+            return Err(Meaning::Outcome {
+                outcome: data.outcome,
+            });
+        }
         let withheld = match data.outcome {
             Outcome::Executed => false,
             Outcome::Error

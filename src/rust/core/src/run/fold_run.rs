@@ -86,6 +86,7 @@ impl State {
                     number: data.step,
                     actions: data.actions.iter().map(one).collect(),
                     over,
+                    note: data.note,
                     usage: data.usage,
                 })
             }
@@ -93,6 +94,7 @@ impl State {
                 Phase::Answering(Answer {
                     answer,
                     over,
+                    note: data.note,
                     usage: data.usage,
                 })
             }
@@ -138,6 +140,7 @@ impl State {
             decision: Decision::Finish,
             actions: Vec::new(),
             answer: Some(answer.answer),
+            note: answer.note,
             usage: answer.usage,
         });
         self.phase = Phase::Ready;

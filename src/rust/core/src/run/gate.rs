@@ -5,7 +5,7 @@ use super::machine::Machine;
 use super::state::Charter;
 use super::step::{Action, Progress};
 use super::text;
-use crate::event::AskReason;
+use crate::event::{AskReason, Stage};
 use crate::limits::Limit;
 use crate::outcome::Outcome;
 use crate::policy::ToolFacts;
@@ -15,6 +15,8 @@ use crate::schema::Schema;
 pub(super) enum Gate {
     /// A person must be asked.
     Ask(AskReason),
+    /// Guardrails must look at it first.
+    Check,
     /// It may start.
     Free,
     /// A standing grant covers it.
@@ -76,11 +78,11 @@ impl Machine {
             return refuse(Outcome::ScopeDenied, text::scope_denied(facts, policy));
         }
         if action.blocked {
-            let text = format!(
-                "{} a guardrail refused.",
-                Outcome::GuardrailBlocked.first_word()
-            );
-            return refuse(Outcome::GuardrailBlocked, text);
+            let why = self.blocked_by.get(&index);
+            return refuse(Outcome::GuardrailBlocked, text::guardrail(why));
+        }
+        if self.setup.guards.look_at(Stage::Tool) && !self.checked.contains(&index) {
+            return Gate::Check;
         }
         let reserved = state.reserved_before(index);
         if state.exhausted(facts, &reserved) {

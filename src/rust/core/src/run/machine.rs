@@ -1,7 +1,7 @@
 //! The machine: says what comes next, and records it first.
 
 use super::effect::{
-    Call, Clock, Decided, Effect, Ended, Failure, Given, Output, Proposal, Verdict,
+    Call, Check, Clock, Decided, Effect, Ended, Failure, Given, Output, Proposal, Verdict,
 };
 use super::gate::{Gate, Refusal};
 use super::log::{By, Log};
@@ -37,6 +37,14 @@ pub struct Machine {
     /// Requests the approver did not answer in this drive.
     pub(super) unanswered: BTreeSet<Digest>,
     pub(super) answer: Value,
+    /// What the planner noted of the decision that comes next.
+    note: Option<Digest>,
+    /// Actions of the open step that guardrails let pass in this drive.
+    pub(super) checked: BTreeSet<usize>,
+    /// Why guardrails blocked actions of the open step.
+    pub(super) blocked_by: BTreeMap<usize, String>,
+    pub(super) goal_checked: bool,
+    pub(super) answer_checked: bool,
 }
 
 impl Machine {
@@ -79,6 +87,11 @@ impl Machine {
             admitted: Vec::new(),
             unanswered: BTreeSet::new(),
             answer: Value::Null,
+            note: None,
+            checked: BTreeSet::new(),
+            blocked_by: BTreeMap::new(),
+            goal_checked: false,
+            answer_checked: false,
         }
     }
 
@@ -100,9 +113,13 @@ impl Machine {
                         step: self.log.state.used().steps,
                     })
                 }
+                Phase::Ready if self.must_check_goal() => return Ok(Effect::Check(Check::Goal)),
                 Phase::Ready => self.ready(clock)?,
                 Phase::Answering(answer) => match (answer.over, self.setup.judge) {
                     (Some(limit), _) => self.finish(Some(limit.into()), None, clock)?,
+                    (None, _) if self.must_check_answer() => {
+                        return Ok(Effect::Check(Check::Answer(self.answer.clone())))
+                    }
                     (None, Presence::Absent) => self.finish(None, None, clock)?,
                     (None, Presence::Present) => {
                         return Ok(Effect::Judge {
@@ -117,6 +134,11 @@ impl Machine {
                 }
             }
         }
+    }
+
+    /// What the planner wants to be told again of the decision it is about to make.
+    pub fn noted(&mut self, note: &Value) {
+        self.note = Some(self.log.keep(note));
     }
 
     /// The planner decided.
@@ -140,9 +162,11 @@ impl Machine {
             actions,
             answer,
             decision,
+            note: self.note.take(),
             step,
             usage,
         };
+        self.answer_checked = false;
         self.log.record(decided, clock).map(|_| ())
     }
 
@@ -150,6 +174,8 @@ impl Machine {
         self.values.clear();
         self.refused.clear();
         self.admitted = vec![false; proposals.len()];
+        self.checked.clear();
+        self.blocked_by.clear();
         let mut asked = Vec::with_capacity(proposals.len());
         for proposal in proposals {
             let tool = clip_bytes(&proposal.tool, MAX_NAME);
@@ -252,6 +278,7 @@ impl Machine {
         if let Some(arguments) = self.log.decide(request, verdict, by, schema, clock)? {
             self.values[index] = arguments;
             self.refused[index] = None;
+            self.checked.remove(&index);
         }
         Ok(())
     }
@@ -319,7 +346,7 @@ impl Machine {
         }
     }
 
-    fn finish(
+    pub(super) fn finish(
         &mut self,
         reason: Option<StopReason>,
         error: Option<Digest>,
@@ -344,7 +371,9 @@ impl Machine {
     fn act(&mut self, clock: Clock) -> Result<Option<Effect>, Error> {
         let count = self.values.len();
         for index in 0..count {
-            self.admit(index, clock)?;
+            if let Some(check) = self.admit(index, clock)? {
+                return Ok(Some(Effect::Check(check)));
+            }
         }
         if let Some(request) = self.to_ask() {
             return Ok(Some(Effect::Ask { request }));
@@ -385,21 +414,22 @@ impl Machine {
             )
     }
 
-    fn admit(&mut self, index: usize, clock: Clock) -> Result<(), Error> {
+    fn admit(&mut self, index: usize, clock: Clock) -> Result<Option<Check>, Error> {
         let waits = matches!(
             self.progress(index),
             Some(Progress::Answered(_) | Progress::Granted | Progress::Open)
         );
         if self.admitted[index] || !waits {
-            return Ok(());
+            return Ok(None);
         }
         match self.gate(index, clock) {
-            None => Ok(()),
+            None => Ok(None),
+            Some(Gate::Check) => Ok(self.to_check(index)),
             Some(Gate::Free) => {
                 self.admitted[index] = true;
-                Ok(())
+                Ok(None)
             }
-            Some(Gate::Refuse(refusal)) => self.deny(index, &refusal, clock),
+            Some(Gate::Refuse(refusal)) => self.deny(index, &refusal, clock).map(|()| None),
             Some(Gate::Grant(grant)) => {
                 self.admitted[index] = true;
                 let (step, action) = self.place(index);
@@ -408,9 +438,9 @@ impl Machine {
                     grant,
                     step,
                 };
-                self.log.record(used, clock).map(|_| ())
+                self.log.record(used, clock).map(|_| None)
             }
-            Some(Gate::Ask(reason)) => self.request(index, reason, clock),
+            Some(Gate::Ask(reason)) => self.request(index, reason, clock).map(|()| None),
         }
     }
 
@@ -532,7 +562,7 @@ impl Machine {
         Ok(Some(Effect::Call(call)))
     }
 
-    fn place(&self, index: usize) -> (u64, u64) {
+    pub(super) fn place(&self, index: usize) -> (u64, u64) {
         (self.log.state.used().steps, index as u64)
     }
 }

@@ -11,17 +11,20 @@ mod history;
 mod log;
 mod machine;
 mod meaning;
+mod rails;
 mod resume;
 mod setup;
 mod state;
 mod step;
 mod text;
 
-pub use effect::{Call, Clock, Decided, Effect, Ended, Failure, Given, Output, Proposal, Verdict};
+pub use effect::{
+    Call, Check, Clock, Decided, Effect, Ended, Failure, Finding, Given, Output, Proposal, Verdict,
+};
 pub use history::History;
 pub use log::{secret_reference, By, Log};
 pub use machine::{Acceptance, Machine};
 pub use meaning::Meaning;
-pub use setup::{Effects, Error, GrantRule, Presence, RunTool, Setup};
+pub use setup::{Effects, Error, GrantRule, Guards, Presence, RunTool, Setup};
 pub use state::{Charter, State};
 pub use step::{Action, Closed, Ending, Progress, Request, Step};

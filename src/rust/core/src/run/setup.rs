@@ -3,7 +3,7 @@
 use super::meaning::Meaning;
 use crate::digest::Digest;
 use crate::error::{Fault, Kind};
-use crate::event::{self, address};
+use crate::event::{self, address, Stage};
 use crate::journal;
 use crate::limits::Limits;
 use crate::policy::{Grant, Policy, SideEffects, ToolFacts};
@@ -74,10 +74,24 @@ pub enum Presence {
     Present,
 }
 
+/// The places at which guardrails look.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Guards {
+    /// The stages that have one.
+    pub stages: Vec<Stage>,
+}
+
+impl Guards {
+    pub(super) fn look_at(&self, stage: Stage) -> bool {
+        self.stages.contains(&stage)
+    }
+}
+
 /// Everything a run is driven with.
 #[derive(Debug)]
 pub struct Setup {
     pub(super) approver: Presence,
+    pub(super) guards: Guards,
     pub(super) judge: Presence,
     pub(super) limits: Limits,
     pub(super) policy: Policy,
@@ -135,6 +149,7 @@ impl Setup {
         };
         Ok(Setup {
             approver: Presence::Absent,
+            guards: Guards::default(),
             judge: Presence::Absent,
             limits,
             policy,
@@ -146,6 +161,12 @@ impl Setup {
     /// With an approver to ask at once.
     pub fn with_approver(mut self, approver: Presence) -> Self {
         self.approver = approver;
+        self
+    }
+
+    /// With guardrails at these places.
+    pub fn with_guards(mut self, guards: Guards) -> Self {
+        self.guards = guards;
         self
     }
 

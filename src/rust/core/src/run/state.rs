@@ -74,6 +74,7 @@ pub(super) enum Phase {
 pub(super) struct Answer {
     pub(super) answer: Digest,
     pub(super) over: Option<Limit>,
+    pub(super) note: Option<Digest>,
     pub(super) usage: crate::event::Usage,
 }
 
@@ -282,6 +283,7 @@ impl State {
                     decision: Decision::Act,
                     actions: step.actions,
                     answer: None,
+                    note: step.note,
                     usage: step.usage,
                 });
             }

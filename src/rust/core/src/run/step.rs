@@ -14,6 +14,8 @@ pub struct Step {
     pub actions: Vec<Action>,
     /// The limit that the plan passed by what it used: none of the actions runs.
     pub over: Option<Limit>,
+    /// Address of what the planner noted.
+    pub note: Option<Digest>,
     /// What the plan used.
     pub usage: Usage,
 }
@@ -33,6 +35,8 @@ pub struct Action {
     pub attempts: u64,
     /// Whether a guardrail blocked it.
     pub blocked: bool,
+    /// Addresses of the texts of guardrails that let it go on with a warning.
+    pub warnings: Vec<Digest>,
     /// Digest of the record of its first call: what names the call.
     pub call: Option<Digest>,
     /// How far it is.
@@ -116,6 +120,8 @@ pub struct Closed {
     pub actions: Vec<Action>,
     /// Address of an answer that was not accepted.
     pub answer: Option<Digest>,
+    /// Address of what the planner noted.
+    pub note: Option<Digest>,
     /// What the plan used.
     pub usage: Usage,
 }
@@ -130,6 +136,7 @@ impl Action {
             edited_by: None,
             attempts: 0,
             blocked: false,
+            warnings: Vec::new(),
             call: None,
             progress: Progress::Open,
         }

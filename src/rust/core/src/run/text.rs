@@ -26,6 +26,11 @@ pub(super) fn unknown_tool<'a>(name: &str, known: impl Iterator<Item = &'a str>)
     )
 }
 
+pub(super) fn guardrail(why: Option<&String>) -> String {
+    let why = why.map_or("a guardrail refused.", String::as_str);
+    format!("{} {why}", Outcome::GuardrailBlocked.first_word())
+}
+
 pub(super) fn effect_denied(facts: &ToolFacts) -> String {
     with_word(
         Outcome::EffectDenied,
