@@ -15,6 +15,10 @@ the$clock <- NULL
 the$watching <- 0L
 the$workers <- list()
 the$can_fork <- function() rs_can_fork()
+# Stretches the pauses between attempts; 0 in tests.
+the$backoff <- 1
+# Seconds that planners of this session waited for endpoints.
+the$waited_s <- 0
 
 # Wall clock, in seconds since 1970: the only clock of the R side, so that tests
 # can stop it.

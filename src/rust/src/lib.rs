@@ -4,6 +4,7 @@
 mod call;
 #[cfg(unix)]
 mod channel;
+mod chat;
 mod code;
 mod config;
 mod convert;
@@ -43,6 +44,7 @@ use extendr_api::prelude::*;
 extendr_module! {
     mod warrant;
     use call;
+    use chat;
     use code;
     use config;
     use convert;

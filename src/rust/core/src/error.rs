@@ -13,6 +13,8 @@ pub enum Kind {
     Audit,
     /// A value handed in by the caller.
     Input,
+    /// A model that cannot be asked, or an answer that cannot be used.
+    Model,
     /// A JSON Schema that cannot be used.
     Schema,
     /// A secret that is not where it should be.
@@ -35,6 +37,7 @@ impl Kind {
             Kind::Arguments => "arguments",
             Kind::Audit => "audit",
             Kind::Input => "input",
+            Kind::Model => "model",
             Kind::Schema => "schema",
             Kind::Secret => "secret",
             Kind::State => "state",

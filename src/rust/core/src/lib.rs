@@ -8,6 +8,7 @@
 
 pub mod canon;
 pub mod case;
+pub mod chat;
 pub mod criteria;
 pub mod dataset;
 pub mod declare;

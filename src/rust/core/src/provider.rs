@@ -61,6 +61,11 @@ pub fn render(tool: &Tool, provider: Provider, strict: Strict) -> Value {
     }
 }
 
+/// The schema of a tool's arguments as chat endpoints take it.
+pub fn parameters(schema: &Value) -> Value {
+    outgoing(schema, schema, &Keep::default(), 0)
+}
+
 fn openai(tool: &Tool, schema: &Value, strict: Strict) -> Value {
     let mut parameters = outgoing(schema, schema, &Keep::default(), 0);
     let mut function = json!({"name": tool.name(), "description": tool.description()});
