@@ -16,6 +16,10 @@ rs_call_finish <- function(ptr, call, how, value, error_class, warnings, message
 
 rs_call_abandon <- function(ptr, call) .Call(wrap__rs_call_abandon, ptr, call)
 
+rs_chat_reply <- function(body, form) .Call(wrap__rs_chat_reply, body, form)
+
+rs_chat_schema <- function(schema) .Call(wrap__rs_chat_schema, schema)
+
 rs_hash_object <- function(x) .Call(wrap__rs_hash_object, x)
 
 rs_free_names <- function(x) .Call(wrap__rs_free_names, x)
@@ -132,6 +136,8 @@ rs_run_resume <- function(setup, tools, lines, content, secrets, at) .Call(wrap_
 
 rs_run_next <- function(handle, at) .Call(wrap__rs_run_next, handle, at)
 
+rs_run_checked <- function(handle, stage, action, found, at) .Call(wrap__rs_run_checked, handle, stage, action, found, at)
+
 rs_run_decided <- function(handle, decision, at) .Call(wrap__rs_run_decided, handle, decision, at)
 
 rs_run_failed <- function(handle, reason, text, at) .Call(wrap__rs_run_failed, handle, reason, text, at)
@@ -143,6 +149,8 @@ rs_run_answered <- function(handle, request, decision, at) .Call(wrap__rs_run_an
 rs_run_called <- function(handle, action, attempt, result, at) .Call(wrap__rs_run_called, handle, action, attempt, result, at)
 
 rs_run_view <- function(handle) .Call(wrap__rs_run_view, handle)
+
+rs_run_waited <- function(handle, seconds) .Call(wrap__rs_run_waited, handle, seconds)
 
 rs_run_read <- function(lines, content, upto) .Call(wrap__rs_run_read, lines, content, upto)
 
