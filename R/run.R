@@ -168,7 +168,8 @@ drive_run <- function(drive, token = drive$store$lock(drive$run_id)) {
   repeat {
     unwrap_core(out, quote(run_agent()))
     if (!is.null(out$keep)) keep_records(drive, out$keep)
-    if (!is.null(out$closed)) drive$steps[[length(drive$steps) + 1L]] <- out$closed
+    # c() copies the list of steps once; assigning past its end would do it twice.
+    if (!is.null(out$closed)) drive$steps <- c(drive$steps, list(out$closed))
     out <- switch(out$effect,
       plan = do_plan(drive, out$about),
       call = do_call(drive, out$about),
