@@ -178,11 +178,13 @@ impl Table {
     }
 }
 
+type Bounds = (Option<f64>, Option<f64>);
+
 fn of_gate(gate: &Gate) -> List {
     let each = |f: fn(&warrant_core::rule::Decision) -> &str| {
         gate.decisions.iter().map(f).collect::<Vec<&str>>()
     };
-    let decided = |f: fn((Option<f64>, Option<f64>)) -> Option<f64>| {
+    let decided = |f: fn(Bounds) -> Option<f64>| {
         gate.decisions
             .iter()
             .map(|d| d.decided.and_then(f).map_or(Rfloat::na(), Rfloat::from))
