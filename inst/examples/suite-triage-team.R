@@ -10,3 +10,9 @@ ev <- evaluate(suite, runs)
 print(ev)
 print(slices(ev))
 print(decide(ev, read_policy(file.path(folder, "release.json"))))
+
+if (requireNamespace("ggplot2", quietly = TRUE)) {
+  file <- "triage-team.png"
+  ggplot2::ggsave(file, ggplot2::autoplot(ev), width = 9, height = 5, dpi = 120)
+  cat("plot:", normalizePath(file), "\n")
+}
