@@ -16,14 +16,17 @@
 #' example_evaluation()
 #' list.files(example_project())
 example_evaluation <- function(name = c("triage-team", "refund-desk")) {
+  name <- one_of(name, example_names)
   folder <- example_project(name)
   suite <- read_suite(list.files(folder, "^suite[.](json|yaml)$", full.names = TRUE))
   evaluate(suite, run_suite(suite, seed = 1, progress = FALSE))
 }
 
+example_names <- c("triage-team", "refund-desk")
+
 #' @rdname example_evaluation
 #' @export
 example_project <- function(name = c("triage-team", "refund-desk")) {
-  name <- arg_match(name)
+  name <- one_of(name, example_names)
   system.file("examples", name, package = "warrant", mustWork = TRUE)
 }

@@ -165,7 +165,9 @@ read_policy <- function(file) {
   with_place(file, parse_policy_json(text))
 }
 
-parse_policy <- function(x, call = caller_env()) parse_policy_json(rs_to_json(x), call)
+parse_policy <- function(x, call = caller_env()) {
+  parse_policy_json(unwrap_core(rs_to_json(x), call), call)
+}
 
 parse_policy_json <- function(text, call = caller_env()) {
   new_policy(unwrap_core(rs_policy(text, character(), character()), call))

@@ -128,7 +128,7 @@ call_key <- function() the$call_key
 #' @export
 observations <- function(state) {
   if (!is.list(state) || !is.list(state$steps)) {
-    stop_type(state, "state", "the state of a planner, or a run", caller_env())
+    stop_type(state, "state", "the state of a planner, or a run", rlang::current_env())
   }
   rows <- list()
   for (step in state$steps) {

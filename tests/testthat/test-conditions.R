@@ -10,8 +10,11 @@ garbage <- function() {
   )
 }
 
-# Functions that take anything.
-take_anything <- character()
+# Functions that take anything: an answer of any kind, or a part of a record, which
+# is checked with the record that it becomes part of.
+take_anything <- c(
+  "agent_checkpoint", "agent_step", "constraint_check", "decide_finish", "record_trajectory"
+)
 
 exported_functions <- function() {
   names <- getNamespaceExports("warrant")

@@ -127,7 +127,7 @@ test_that("a run that is driven is not resumed by another", {
   tool <- agent_tool(function(n) {
     inner <<- tryCatch(resume_run(a, "r1"), error = function(e) class(e))
     n
-  }, "look", "A tool.", parameters = list(n = list(type = "integer")), captures = "n")
+  }, "look", "A tool.", parameters = list(n = list(type = "integer")), captures = character())
   a <- agent(tool, script_planner(decide_act("look", list(n = 1L))), store = store)
   run_agent(a, 1, run_id = "r1")
   expect_true("warrant_error_already_running" %in% inner)
@@ -204,7 +204,7 @@ test_that("no file of a run holds a secret, and a resume needs it again", {
     "sent"
   }, "send", "Send.",
     parameters = list(to = list(type = "string"), token = list(type = "string", secret = TRUE)),
-    side_effects = "external", captures = "to"
+    side_effects = "external", captures = character()
   )
   withr::local_envvar(MY_TOKEN = "sk-by-reference-456")
   planner <- script_planner(
@@ -236,7 +236,7 @@ test_that("no file of a run holds a secret, and a resume needs it again", {
 test_that("each attempt of a call has the same key, and no other call", {
   keys <- character()
   tool <- agent_tool(function(n) keys <<- c(keys, call_key()), "look", "A tool.",
-    parameters = list(n = list(type = "integer")), captures = "n"
+    parameters = list(n = list(type = "integer")), captures = character()
   )
   ask <- decide_act("look", list(n = 1L))
   run_agent(agent(tool, script_planner(ask, ask)), 1, run_id = "r1")
