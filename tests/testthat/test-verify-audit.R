@@ -108,6 +108,7 @@ test_that("no content of a file raises an error", {
   }
   expect_warrant_error(verify_audit(file.path(path, "nowhere")), "audit")
   expect_warrant_error(verify_audit(tempdir()), "audit")
+  if (file.exists("/dev/zero")) expect_warrant_error(verify_audit("/dev/zero"), "audit")
   expect_warrant_error(verify_audit(1), "input")
   expect_warrant_error(verify_audit(path, head = "x"), "input")
   expect_warrant_error(verify_audit(path, content = 1), "input")

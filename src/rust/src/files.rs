@@ -269,6 +269,17 @@ fn is_pipe(about: &std::fs::Metadata) -> bool {
     about.file_type().is_fifo() || about.file_type().is_socket()
 }
 
+#[cfg(unix)]
+fn is_device(about: &std::fs::Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    about.file_type().is_char_device() || about.file_type().is_block_device()
+}
+
+#[cfg(not(unix))]
+fn is_device(_: &std::fs::Metadata) -> bool {
+    false
+}
+
 #[cfg(not(unix))]
 fn is_pipe(_: &std::fs::Metadata) -> bool {
     false
@@ -284,7 +295,8 @@ pub(crate) fn open_to_read(path: &Path, family: Kind) -> Result<File, Error> {
     };
     let file = File::open(path).map_err(fail)?;
     let about = file.metadata().map_err(fail)?;
-    if about.is_dir() {
+    // A device may have no end.
+    if about.is_dir() || is_device(&about) {
         let path = path.to_owned();
         return Err(Error::NotAFile { family, path });
     }
