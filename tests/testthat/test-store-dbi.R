@@ -13,14 +13,14 @@ two_stores <- function(lease_s = 60, env = parent.frame()) {
 }
 
 test_that("a lease runs out, and its owner is then fenced off", {
-  clock <- local_clock(1000)
+  wait <- local_clock(1000)
   stores <- two_stores(lease_s = 60)
   run <- sample()
   old <- stores[[1]]$lock(run$id)
   add(stores[[1]], run, 1, 1, old)
-  local_clock(1059)
+  wait(59)
   expect_warrant_error(stores[[2]]$lock(run$id), "already_running", run_id = run$id)
-  local_clock(1061)
+  wait(2)
   new <- stores[[2]]$lock(run$id)
   expect_gt(new$fence, old$fence)
   expect_warrant_error(add(stores[[1]], run, 2, 2, old), "not_owner")
@@ -31,20 +31,20 @@ test_that("a lease runs out, and its owner is then fenced off", {
 })
 
 test_that("an append and a renewal keep the lease", {
-  local_clock(1000)
+  wait <- local_clock(1000)
   stores <- two_stores(lease_s = 60)
   run <- sample()
   token <- stores[[1]]$lock(run$id)
-  local_clock(1050)
+  wait(50)
   add(stores[[1]], run, 1, 1, token)
-  local_clock(1100)
+  wait(50)
   expect_warrant_error(stores[[2]]$lock(run$id), "already_running")
   stores[[1]]$renew(token, 300)
-  local_clock(1399)
+  wait(299)
   # An append in the meantime does not shorten what was asked for.
   add(stores[[1]], run, 2, 2, token)
   expect_warrant_error(stores[[2]]$lock(run$id), "already_running")
-  local_clock(1460)
+  wait(61)
   stores[[2]]$unlock(stores[[2]]$lock(run$id))
 })
 
