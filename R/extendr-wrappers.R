@@ -16,6 +16,8 @@ rs_call_finish <- function(ptr, call, how, value, error_class, warnings, message
 
 rs_call_abandon <- function(ptr, call) .Call(wrap__rs_call_abandon, ptr, call)
 
+rs_chat_join <- function(texts) .Call(wrap__rs_chat_join, texts)
+
 rs_chat_reply <- function(body, form) .Call(wrap__rs_chat_reply, body, form)
 
 rs_chat_schema <- function(schema) .Call(wrap__rs_chat_schema, schema)

@@ -78,15 +78,14 @@ anthropic_body <- function(endpoint, messages, tools) {
   blocks <- blocks[turns]
   starts <- c(TRUE, roles[-1] != roles[-length(roles)])[seq_along(roles)]
   ends <- c(starts[-1], TRUE)[seq_along(roles)]
-  texts <- paste0(
-    ifelse(starts, paste0('{"role":"', roles, '","content":['), ""), blocks,
-    ifelse(ends, "]}", "")
-  )
-  json_object(c(
-    model = to_json(endpoint$model),
-    if (length(tools)) c(tools = json_array(tools)),
-    if (length(system)) c(system = json_array(system)),
-    messages = json_array(texts),
-    endpoint$parameters
+  opening <- paste0('{"role":"', roles, '","content":[')
+  opening[-1] <- paste0(",", opening[-1])
+  pieces <- rbind(ifelse(starts, opening, ","), blocks, ifelse(ends, "]}", ""))
+  json_body(c(
+    list(model = to_json(endpoint$model)),
+    if (length(tools)) list(tools = json_array(tools)),
+    if (length(system)) list(system = json_array(system)),
+    list(messages = c("[", pieces, "]")),
+    as.list(endpoint$parameters)
   ))
 }

@@ -55,7 +55,7 @@ attempt_request <- function(endpoint, key, body) {
 
 send <- function(endpoint, key, body) {
   request <- httr2::request(endpoint$url)
-  request <- httr2::req_body_raw(request, charToRaw(enc2utf8(body)), "application/json")
+  request <- httr2::req_body_raw(request, body, "application/json")
   for (name in names(endpoint$headers(key))) {
     header <- endpoint$headers(key)[name]
     request <- rlang::inject(httr2::req_headers(request, !!!header))

@@ -69,14 +69,12 @@ model_openai <- function(base_url, model, api_key_env = "OPENAI_API_KEY", ..., t
 # The order of the members is that of the conversation's growth, so that providers
 # can use again what they have read.
 openai_body <- function(endpoint, messages, tools) {
-  json_object(
-    c(
-      model = to_json(endpoint$model),
-      if (length(tools)) c(tools = json_array(tools)),
-      messages = json_array(messages),
-      endpoint$parameters
-    )
-  )
+  json_body(c(
+    list(model = to_json(endpoint$model)),
+    if (length(tools)) list(tools = json_array(tools)),
+    list(messages = json_array(messages)),
+    as.list(endpoint$parameters)
+  ))
 }
 
 openai_message <- function(message) {
@@ -201,11 +199,19 @@ as_message <- function(reply) {
 
 to_json <- function(x) unwrap_core(rs_to_json(x))
 
-json_array <- function(parts) paste0("[", paste(unlist(parts), collapse = ","), "]")
+# Pieces of JSON, which are joined at the end: strings of the length of a
+# conversation are slow in R.
+json_array <- function(parts) {
+  parts <- unlist(parts)
+  c("[", rbind(rep(",", length(parts)), parts)[-1], "]")
+}
 
-json_object <- function(members) {
-  names <- vapply(names(members), to_json, "")
-  paste0("{", paste0(names, ":", members, collapse = ","), "}")
+# The body of a request, as bytes.
+json_body <- function(members) {
+  names <- paste0(",", vapply(names(members), to_json, ""), ":")
+  names[[1]] <- substring(names[[1]], 2)
+  pieces <- Map(c, names, members, USE.NAMES = FALSE)
+  unwrap_core(rs_chat_join(c("{", unlist(pieces), "}")))
 }
 
 #' @export

@@ -2,6 +2,7 @@
 
 use crate::convert::{text_of, to_text, to_value};
 use crate::fault::guard;
+use crate::run_setup::unusable;
 use extendr_api::prelude::*;
 use warrant_core::canon;
 use warrant_core::chat::{read_anthropic, read_openai, Call, Reply};
@@ -26,6 +27,21 @@ fn rs_chat_schema(schema: Robj) -> Robj {
     guard(|| {
         let schema = parameters(&to_value(&schema)?);
         Ok(to_text(&canon::to_string(&schema)))
+    })
+}
+
+// Texts one after the other, as bytes: the body of a request, of which R would make
+// a string and look it up among all others.
+#[extendr]
+fn rs_chat_join(texts: Robj) -> Robj {
+    guard(|| {
+        let texts = Strings::try_from(&texts).map_err(|e| unusable("a request", e))?;
+        let mut bytes = Vec::new();
+        for text in texts.iter() {
+            let text: &str = text.as_ref();
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        Ok(Raw::from_bytes(&bytes))
     })
 }
 
@@ -64,6 +80,7 @@ fn optional(text: Option<&str>) -> Robj {
 
 extendr_module! {
     mod chat;
+    fn rs_chat_join;
     fn rs_chat_reply;
     fn rs_chat_schema;
 }
