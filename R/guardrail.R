@@ -79,8 +79,8 @@ guardrails <- function(...) {
 #' @rdname guardrail
 #' @export
 guardrail_flow <- function(after, never, ..., name = NULL, on_fail = c("block", "warn", "flag")) {
-  check_names(after)
-  check_names(never)
+  check_tool_names(after)
+  check_tool_names(never)
   check_dots(...)
   if (is.null(name)) name <- paste0("no_", never[[1]], "_after_", after[[1]])
   check_string(name)
@@ -93,6 +93,11 @@ guardrail_flow <- function(after, never, ..., name = NULL, on_fail = c("block", 
   rail <- new_guardrail(name, check, one_of(on_fail, c("block", "warn", "flag")), "tool")
   rail$flow <- list(after = after, never = never)
   rail
+}
+
+check_tool_names <- function(x, arg = caller_arg(x), call = caller_env()) {
+  check_names(x, arg, call = call)
+  if (length(x) == 0L) stop_type(x, arg, "at least one name of a tool", call)
 }
 
 new_guardrail <- function(name, check, on_fail, stage) {

@@ -78,7 +78,7 @@ anthropic_body <- function(endpoint, messages, tools) {
   blocks <- blocks[turns]
   starts <- c(TRUE, roles[-1] != roles[-length(roles)])[seq_along(roles)]
   ends <- c(starts[-1], TRUE)[seq_along(roles)]
-  opening <- paste0('{"role":"', roles, '","content":[')
+  opening <- sprintf('{"role":"%s","content":[', roles)
   opening[-1] <- paste0(",", opening[-1])
   pieces <- rbind(ifelse(starts, opening, ","), blocks, ifelse(ends, "]}", ""))
   json_body(c(

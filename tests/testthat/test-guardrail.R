@@ -156,6 +156,7 @@ test_that("guardrails are checked and printed", {
   a <- guardrail("a", identity, stage = "tool")
   expect_warrant_error(guardrails(a, a), "guardrail_name_twice")
   expect_warrant_error(agent(order(), plans(), guardrails = list(1)), "input")
+  expect_warrant_error(guardrail_flow("read", character()), "input", argument = "never")
   expect_output(print(a), "looks at: tool")
   expect_output(print(guardrails(a)), "a (tool): block", fixed = TRUE)
   expect_output(print(guardrail_flow("read", "send")), "after read never send")
