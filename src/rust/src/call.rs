@@ -368,7 +368,7 @@ fn exhaust(handle: &Handle, open: Open) -> Robj {
     let tool = &handle.tool;
     let limit = tool.max_calls().limit().unwrap_or(0);
     let what = format!(
-        "\"{}\" may start at most {limit} calls, and has. It was not run.",
+        "\"{}\" has used up its calls ({limit} in all). It was not run.",
         tool.name()
     );
     settle(
