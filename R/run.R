@@ -5,9 +5,11 @@
 #' another machine. `read_run()` looks at a run in a store, without driving it.
 #'
 #' A run is `completed`, `stopped` (a limit; `stop_reason` names it), `failed`
-#' (`stop_reason` is `planner_failed`, `invalid_decision` or `done_failed`),
-#' `awaiting_approval`, or `running`: then somebody drives it, or its driver vanished and
-#' it can be resumed. A refused call, a failed tool and a spent limit are no errors.
+#' (`stop_reason` is `planner_failed`, `invalid_decision`, `done_failed` or
+#' `guardrail_blocked`), `awaiting_approval`, or `running`: then somebody drives it, or its
+#' driver vanished and it can be resumed. A refused call, a failed tool and a spent limit
+#' are no errors. A model whose endpoint fails is one (`warrant_error_model`, with the
+#' `run_id`): it says nothing of the run, which can be resumed.
 #'
 #' Whoever drives a run owns it. A second driver is told so by an error of class
 #' `warrant_error_already_running`; a driver that dies gives the run free. A Ctrl-C
