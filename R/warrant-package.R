@@ -32,4 +32,5 @@ now <- function() {
 
 .onLoad <- function(libname, pkgname) {
   rs_native_latin1(isTRUE(l10n_info()[["Latin-1"]]))
+  register_run_methods()
 }
