@@ -29,7 +29,9 @@
 #'   tools that need no scope and that have no side effects or only read.
 #' @param limits What the run may use, made by [agent_limits()].
 #' @param approver A function that answers requests for approval at once, such as
-#'   [approve_interactively()]; see [approve_tool_call()]. Without one the run pauses.
+#'   [approve_interactively()]; see [approve_tool_call()]. Without one the run pauses. One
+#'   that fails, or gives no usable answer, is an error of class `warrant_error_approval`
+#'   with the `run_id` to resume: nothing ran.
 #' @param done A function of `answer` and `state` that says whether the answer will do.
 #'   `FALSE` lets the run go on; the rejected answer is a step.
 #' @param guardrails Checks of the goal, of each call and of the answer, made by
@@ -108,7 +110,7 @@ agent_policy <- function(granted_scopes = character(), allow_effects = c("none",
   check_effects(approve_effects)
   if (inherits(grants, "agent_grant")) grants <- list(grants)
   if (!is.list(grants) || !all(vapply(grants, inherits, NA, "agent_grant"))) {
-    stop_type(grants, "grants", "a grant() or a list of them", caller_env())
+    stop_type(grants, "grants", "a grant() or a list of them", rlang::current_env())
   }
   structure(
     list(
@@ -146,7 +148,7 @@ grant <- function(tool, arguments, run = NULL, count = Inf, until = NULL) {
   if (!is.null(run)) check_run_id(run)
   check_count(count)
   if (!is.null(until) && !(inherits(until, "POSIXct") && length(until) == 1L && !is.na(until))) {
-    stop_type(until, "until", "one date-time (POSIXct) or NULL", caller_env())
+    stop_type(until, "until", "one date-time (POSIXct) or NULL", rlang::current_env())
   }
   rule <- argument_rule(arguments)
   structure(
@@ -192,7 +194,7 @@ agent_limits <- function(steps = 50, tool_calls = Inf, tokens = Inf, cost = Inf,
   check_number(seconds, min = 0)
   check_number(call_timeout_s, min = 0)
   if (call_timeout_s == 0) {
-    stop_type(call_timeout_s, "call_timeout_s", "more than 0", caller_env())
+    stop_type(call_timeout_s, "call_timeout_s", "more than 0", rlang::current_env())
   }
   structure(
     list(
@@ -229,7 +231,7 @@ agent_limits <- function(steps = 50, tool_calls = Inf, tokens = Inf, cost = Inf,
 decide_act <- function(tool, arguments = list(), usage = NULL, note = NULL) {
   actions <- if (is.list(tool)) {
     if (!missing(arguments)) {
-      stop_type(arguments, "arguments", "left out when `tool` is a list of actions", caller_env())
+      stop_type(arguments, "arguments", "left out when `tool` is a list of actions", rlang::current_env())
     }
     as_actions(tool)
   } else {

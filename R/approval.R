@@ -47,7 +47,7 @@
 #' @export
 approve_tool_call <- function(run, decision, call = NULL, approver, arguments = NULL, reason = NULL) {
   check_class(run, "agent_run", "run_agent(), resume_run() or read_run()")
-  if (missing(approver)) stop_type(NULL, "approver", "the name of who decides", caller_env())
+  if (missing(approver)) stop_type(NULL, "approver", "the name of who decides", rlang::current_env())
   answer <- new_approval(NULL, decision, approver, arguments, reason)
   store <- run$store
   token <- store$lock(run$run_id)
@@ -67,7 +67,7 @@ approval <- function(digest, granted, approver, arguments = NULL, reason = NULL)
   check_digest(digest)
   check_flag(granted)
   if (!granted && !is.null(arguments)) {
-    stop_type(arguments, "arguments", "left out when the call is not granted", caller_env())
+    stop_type(arguments, "arguments", "left out when the call is not granted", rlang::current_env())
   }
   decision <- if (!granted) "reject" else if (is.null(arguments)) "approve" else "edit"
   new_approval(digest, decision, approver, arguments, reason)

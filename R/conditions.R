@@ -24,7 +24,8 @@ raise_fault <- function(fault, call) {
     message = upper_first(fault$message), kind = fault$kind, code = fault$code,
     call = call
   )
-  do.call(stop_warrant, c(args, facts[setdiff(names(facts), c("", names(args)))]))
+  # `call` may be a call: do.call() would evaluate it.
+  do.call(stop_warrant, c(args, facts[setdiff(names(facts), c("", names(args)))]), quote = TRUE)
 }
 
 # Not by toupper(): in a Turkish locale that of "i" is another letter.

@@ -211,9 +211,10 @@ do_plan <- function(drive, left) {
   if (inherits(decision, "error")) {
     return(fail_run(drive, "planner_failed", plain(conditionMessage(decision))))
   }
-  if (!inherits(decision, "agent_decision")) {
+  if (!is_decision(decision)) {
     text <- paste0(
-      "A planner must return decide_act() or decide_finish(), not ", friendly(decision), "."
+      "A planner must return decide_act() or decide_finish(), not ",
+      if (inherits(decision, "agent_decision")) "a thing made by hand" else friendly(decision), "."
     )
     return(fail_run(drive, "invalid_decision", text))
   }
@@ -223,6 +224,14 @@ do_plan <- function(drive, left) {
     return(fail_run(drive, "invalid_decision", out$message))
   }
   out
+}
+
+# Made by decide_act() or decide_finish(), and not by hand under their class.
+is_decision <- function(x) {
+  if (!inherits(x, "agent_decision") || !is.list(x)) return(FALSE)
+  if (identical(x$decision, "finish")) return("answer" %in% names(x))
+  identical(x$decision, "act") && is.list(x$actions) && length(x$actions) > 0L &&
+    all(vapply(x$actions, function(a) is.list(a) && rlang::is_string(a$tool), NA))
 }
 
 planner_state <- function(drive, left = NULL) {
@@ -336,12 +345,28 @@ shown_value <- function(result) {
 }
 
 do_ask <- function(drive, request) {
-  answer <- as_decision(drive$agent$approver(new_approval_request(request, drive$cores)))
-  decision <- decision_for_core(answer)
+  decision <- tryCatch(
+    decision_for_core(as_decision(drive$agent$approver(new_approval_request(request, drive$cores)))),
+    error = function(e) {
+      bad <- inherits(e, "warrant_error_approver_answer")
+      stop_approver(drive, conditionMessage(e), if (bad) "approver_answer" else "approver_failed")
+    }
+  )
   out <- rs_run_answered(drive$handle, request$request, decision, now_ms())
+  if (!inherits(out, "warrant_fault")) return(out)
   # It expired while the approver thought; that is recorded, and the run goes on.
-  expired <- inherits(out, "warrant_fault") && out$code == "approval_expired"
-  if (expired) rs_run_next(drive$handle, now_ms()) else out
+  if (out$code == "approval_expired") return(rs_run_next(drive$handle, now_ms()))
+  if (out$kind == "approval") stop_approver(drive, out$message, out$code)
+  out
+}
+
+# No answer is no consent: the run stays where it is, to be taken up again.
+stop_approver <- function(drive, found, code) {
+  stop_warrant(
+    c("The approver must give an answer that can be used.", x = plain(found),
+      i = paste0("Nothing ran. resume_run(agent, \"", drive$run_id, "\") asks again.")),
+    "approval", code = code, run_id = drive$run_id, call = quote(run_agent())
+  )
 }
 
 do_judge <- function(drive, answer) {

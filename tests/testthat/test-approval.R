@@ -180,6 +180,25 @@ test_that("an approver answers at once", {
   expect_warrant_error(run_agent(gated(approver = answer_with("maybe"))$agent, 1), "approval")
 })
 
+test_that("an approver that fails leaves the run to be resumed", {
+  edit <- list(decision = "edit", arguments = list(n = "seven"))
+  approvers <- list(
+    approver_failed = function(request) stop("the line {is} dead"),
+    approver_answer = function(request) NA, invalid_edit = function(request) edit
+  )
+  for (code in names(approvers)) {
+    g <- gated(approver = approvers[[code]])
+    e <- expect_warrant_error(run_agent(g$agent, 1), "approval")
+    expect_s3_class(e, paste0("warrant_error_", code))
+    expect_match(conditionMessage(e), e$run_id, fixed = TRUE)
+    expect_equal(g$write$n, 0L)
+    expect_equal(read_run(g$agent$store, e$run_id)$pending[[1]]$arguments, list(n = 100L))
+    g$agent$approver <- function(request) "approve"
+    expect_equal(outcomes(resume_run(g$agent, e$run_id)), "executed")
+    expect_equal(g$write$n, 1L)
+  }
+})
+
 test_that("approve_interactively reads y, n and edit, and refuses to guess", {
   request <- list(tool = "store", arguments = list(n = 1L), side_effects = "write", reason = "policy")
   typing <- function(...) {

@@ -77,6 +77,9 @@ test_that("an error of the core is raised with its class, facts and a sentence",
   e <- expect_warrant_error(f(), "too_deep", message = "^A value is nested too deep[.]$")
   expect_s3_class(e, "warrant_error_schema")
   expect_equal(deparse(conditionCall(e)), "f()")
+  # A call that is given is named, not evaluated.
+  e <- expect_warrant_error(unwrap_core(fault, quote(stop("ran"))), "too_deep")
+  expect_equal(conditionCall(e), quote(stop("ran")))
 })
 
 test_that("a value of the core passes", {

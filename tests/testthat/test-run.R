@@ -113,6 +113,12 @@ test_that("a planner that fails, or decides nothing, ends the run", {
     run <- with(function(state, tools) bad)
     expect_equal(run$stop_reason, "invalid_decision")
   }
+  by_hand <- function(x) structure(x, class = "agent_decision")
+  no_tool <- list(decision = "act", actions = list(list(tool = 3)))
+  for (bad in list(3, list(), list(decision = "finish"), list(decision = "act"), no_tool)) {
+    run <- with(function(state, tools) by_hand(bad))
+    expect_equal(c(run$status, run$stop_reason), c("failed", "invalid_decision"))
+  }
   run <- with(function(state, tools) decide_finish(globalenv()))
   expect_equal(run$stop_reason, "invalid_decision")
   deep <- function(state, tools) deep(state, tools)
