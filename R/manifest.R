@@ -26,7 +26,8 @@
 #' manifest
 #' tight <- agent_tool(function(x) x / 2, "half", "Half of a number.", max_calls = 10,
 #'                     parameters = list(x = list(type = "number")), side_effects = "none")
-#' diff_manifest(manifest, study_manifest(title = "Halves", tools = tight, parameters = list(seed = 1)))
+#' again <- study_manifest(title = "Halves", tools = tight, parameters = list(seed = 1))
+#' diff_manifest(manifest, again)
 #' @export
 study_manifest <- function(title = NULL, design = NULL, tools = list(), data = NULL,
                            parameters = list(), packages = "warrant", ...) {

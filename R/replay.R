@@ -14,7 +14,8 @@
 #'   parameters = list(x = list(type = "number")), side_effects = "none"
 #' )
 #' planner <- function(state, tools) {
-#'   if (length(state$steps)) decide_finish(state$steps[[1]]$result) else decide_act("half", list(x = 3))
+#'   if (length(state$steps)) return(decide_finish(state$steps[[1]]$result))
+#'   decide_act("half", list(x = 3))
 #' }
 #' a <- agent(half, planner)
 #' replay_run(a, run_agent(a, "halve"))
