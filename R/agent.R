@@ -150,6 +150,9 @@ grant <- function(tool, arguments, run = NULL, count = Inf, until = NULL) {
   if (!is.null(until) && !(inherits(until, "POSIXct") && length(until) == 1L && !is.na(until))) {
     stop_type(until, "until", "one date-time (POSIXct) or NULL", rlang::current_env())
   }
+  if (missing(arguments)) {
+    stop_type(NULL, "arguments", "given: which calls the grant is for", rlang::current_env())
+  }
   rule <- argument_rule(arguments)
   structure(
     list(tool = tool, arguments = rule, run = run, count = count, until = until),

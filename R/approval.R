@@ -196,11 +196,19 @@ print.agent_approval <- function(x, ...) {
 check_approvals <- function(x, call = caller_env()) {
   if (is.null(x)) return(list())
   if (inherits(x, "agent_approval")) x <- list(x)
-  good <- is.list(x) && all(vapply(x, inherits, NA, "agent_approval"))
+  good <- is.list(x) && all(vapply(x, is_approval, NA))
   if (!good) stop_type(x, "approvals", "made by approval(): one, or a list", call)
-  for (decision in x) check_digest(decision$request, "approvals", call)
+  for (decision in x) {
+    check_digest(decision$request, "approvals", call)
+    # Whoever kept the decision in a file may have edited it.
+    new_approval(
+      decision$request, decision$decision, decision$approver, decision$arguments, decision$reason, call
+    )
+  }
   x
 }
+
+is_approval <- function(x) inherits(x, "agent_approval") && is.list(x)
 
 check_digest <- function(x, arg = caller_arg(x), call = caller_env()) {
   if (is.character(x) && length(x) == 1L && grepl("^[0-9a-f]{64}$", x)) return(invisible(x))

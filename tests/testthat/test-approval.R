@@ -221,6 +221,24 @@ test_that("approve_interactively reads y, n and edit, and refuses to guess", {
   expect_null(withr::with_options(list(rlang_interactive = FALSE), approve_interactively("me")(request)))
 })
 
+test_that("a detached decision that was edited by hand is refused", {
+  g <- gated()
+  run <- run_agent(g$agent, 1)
+  good <- approval(run$pending[[1]]$request, TRUE, "p")
+  edits <- list(
+    list(approver = 3), list(approver = ""), list(decision = "yes"), list(decision = NULL),
+    list(decision = "edit"), list(arguments = list(n = 1L)), list(request = toupper(good$request)),
+    list(reason = 7)
+  )
+  for (edit in edits) {
+    bad <- utils::modifyList(good, edit)
+    expect_warrant_error(resume_run(g$agent, run, bad), "input")
+  }
+  expect_warrant_error(resume_run(g$agent, run, structure(3, class = "agent_approval")), "input")
+  expect_equal(read_run(g$agent$store, run$run_id)$records, run$records)
+  expect_equal(outcomes(resume_run(g$agent, run, good)), "executed")
+})
+
 test_that("a grant lets matching calls of exactly its tool go ahead, counted", {
   batch <- function(...) decide_act(lapply(c(...), function(n) decide_act("store", list(n = n))))
   small <- grant("store", list(n = list(type = "integer", maximum = 5)), count = 2)
@@ -262,6 +280,7 @@ test_that("decisions are checked", {
   expect_warrant_error(approve_tool_call(run, "approve", call = 2, approver = "p"), "which_request")
   expect_warrant_error(approval("abc", TRUE, "p"), "input")
   expect_warrant_error(resume_run(gated()$agent, run, approvals = TRUE), "input")
+  expect_warrant_error(grant("store"), "input")
   expect_warrant_error(decide_act(list()), "input")
   expect_warrant_error(decide_act("a", 1:3), "input")
   expect_warrant_error(decide_finish(1, usage = list(token = 1)), "input")
