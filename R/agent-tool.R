@@ -23,7 +23,9 @@
 #'   each (`list(n = list(type = "integer", minimum = 1))`), a whole schema of an
 #'   object as a list or JSON text, or `NULL` for none. A `default` there only tells
 #'   the model: what a call leaves out has the default of the R function. A
-#'   parameter may be marked `secret = TRUE`: it is recorded only as a keyed digest (see [secret_env()]).
+#'   parameter may be marked `secret = TRUE` (see [secret_env()]), or `redact = TRUE` for
+#'   what is personal: only a keyed digest of its value is recorded, and neither the
+#'   planner's state nor the person who approves is shown it.
 #' @param required Names of the arguments that must be given. By default all of a
 #'   named list of properties, and what a whole schema says.
 #' @param side_effects What a call does to the world: `"none"` only computes,

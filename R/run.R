@@ -32,7 +32,7 @@
 #'   the audit trail holds already is refused.
 #' @param run A run, or the id of one in the agent's store.
 #' @param approvals Decisions made by [approval()]: one, or a list.
-#' @param secrets Values of secret arguments that were given as literals before the
+#' @param secrets Values of secret or redacted arguments that were given before the
 #'   pause: of these only keyed digests were kept. A call that lacks its secret is
 #'   `interrupted`.
 #' @param store A store.

@@ -86,3 +86,30 @@ test_that("a reference prints the name of its variable", {
   expect_warrant_error(secret_env(""), "input")
   expect_warrant_error(secret_env(c("a", "b")), "input")
 })
+
+test_that("a redacted argument is in no file of a run, which still verifies (H20)", {
+  dir <- withr::local_tempdir()
+  enter <- agent_tool(bare(function(who, pin) identical(pin, 58213L)), "enter", "Enter.",
+    parameters = list(who = list(type = "string"), pin = list(type = "integer", redact = TRUE)),
+    side_effects = "write"
+  )
+  store <- file_store(file.path(dir, "runs"))
+  trail <- audit_jsonl(file.path(dir, "trail.jsonl"))
+  a <- agent(enter, script_planner(decide_act("enter", list(who = "ann", pin = 58213L))),
+    policy = writes(), store = store, audit = trail
+  )
+  run <- run_agent(a, "go")
+  expect_identical(run$pending[[1]]$arguments$pin, "<redacted>")
+  run <- approve_tool_call(run, "approve", approver = "p")
+  expect_identical(outcomes(resume_run(a, run)), "interrupted")
+  run <- approve_tool_call(run_agent(a, "go"), "approve", approver = "p")
+  run <- resume_run(a, run, secrets = list(pin = 58213L))
+  expect_identical(outcomes(run), "executed")
+  expect_true(run$steps[[1]]$result)
+  files <- list.files(dir, recursive = TRUE, full.names = TRUE)
+  text <- unlist(lapply(files, readLines, warn = FALSE))
+  expect_true(any(grepl("ann", text, fixed = TRUE)))
+  expect_false(any(grepl("58213", text, fixed = TRUE)))
+  faults <- verify_audit(trail, content = store)
+  expect_identical(attr(faults, "state"), "sound")
+})

@@ -85,10 +85,12 @@ impl Schema {
             .filter_map(Value::as_str)
     }
 
-    /// Names of the top-level properties marked `secret`.
+    /// Names of the top-level properties marked `secret` or `redact`: their values
+    /// are never recorded, only keyed digests of them.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        let marked = |p: &Value, word| p.get(word) == Some(&Value::Bool(true));
         self.properties()
-            .filter(|(_, p)| p.get("secret") == Some(&Value::Bool(true)))
+            .filter(move |(_, p)| marked(p, "secret") || marked(p, "redact"))
             .map(|(name, _)| name.as_str())
     }
 

@@ -343,6 +343,13 @@ mod tests {
             .take_with_references(json!({"k": "hush"}), &KEY, &by_name)
             .expect("good");
         assert_eq!(named.recorded(), br#"{"k":{"secret_env":"TOKEN"}}"#);
+        let redacted = tool(json!({"k": {"redact": true}}), &["k"], false);
+        let kept = redacted.read_arguments(br#"{"k":["0007"]}"#, &KEY);
+        let kept = kept.expect("any value").recorded().to_vec();
+        assert!(kept.starts_with(br#"{"k":{"secret_hmac":"#));
+        let shown = tool(json!({"k": {"redact": false}}), &["k"], false);
+        let kept = shown.read_arguments(br#"{"k":1}"#, &KEY).expect("good");
+        assert_eq!(kept.recorded(), br#"{"k":1}"#);
         let open = tool(json!({"k": {}}), &["k"], false);
         assert!(open
             .take_with_references(json!({"k": "hush"}), &KEY, &by_name)
