@@ -9,7 +9,7 @@ config_json <- function(file, call = caller_env()) {
   }
 }
 
-config_text <- function(file, call = caller_env()) {
+check_config_file <- function(file, call = caller_env()) {
   if (!is.character(file) || length(file) != 1 || is.na(file)) {
     stop_warrant("`file` must be the path of one file.", "input", "invalid_path", call = call)
   }
@@ -19,6 +19,11 @@ config_text <- function(file, call = caller_env()) {
       "input", "no_such_file", file = file, call = call
     )
   }
+  invisible(file)
+}
+
+config_text <- function(file, call = caller_env()) {
+  check_config_file(file, call)
   bytes <- readBin(file, "raw", file.size(file))
   # A byte order mark is no part of the text.
   if (identical(bytes[1:3], as.raw(c(0xef, 0xbb, 0xbf)))) bytes <- bytes[-(1:3)]
@@ -50,7 +55,8 @@ read_yaml <- function(text, file, call = caller_env()) {
     yaml::yaml.load(text, handlers = list(seq = function(x) as.list(x)), eval.expr = FALSE),
     error = function(e) {
       message <- gsub("\\s+", " ", conditionMessage(e))
-      line <- regmatches(message, regexec("line ([0-9]+)", message))[[1]][2]
+      # The last line named is where reading failed, an earlier one where a block began.
+      line <- regmatches(message, regexec(".*line ([0-9]+)", message))[[1]][2]
       stop_warrant(
         c(sprintf("%s is not YAML that can be read.", file), x = message),
         "suite", "yaml_syntax", file = file,

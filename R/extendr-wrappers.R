@@ -42,6 +42,8 @@ rs_sha256 <- function(text) .Call(wrap__rs_sha256, text)
 
 rs_cases <- function(text) .Call(wrap__rs_cases, text)
 
+rs_cases_file <- function(path, name) .Call(wrap__rs_cases_file, path, name)
+
 rs_case_streams <- function(seed, ids) .Call(wrap__rs_case_streams, seed, ids)
 
 rs_fresh_seed <- function() .Call(wrap__rs_fresh_seed)

@@ -24,12 +24,14 @@ read_suite <- function(file) {
   settled <- json_as_list(with_place(file, unwrap_core(rs_suite_check(text))))
   x <- json_as_tree(text)
   base <- dirname(normalizePath(file, mustWork = TRUE))
+  dataset <- if (!is.null(x$dataset)) file.path(base, x$dataset)
   new_suite(
-    cases = read_cases(if (!is.null(x$dataset)) file.path(base, x$dataset)),
+    cases = read_cases(dataset),
     criteria = lapply(x$evaluators, criterion_from_spec),
     metrics = lapply(x$metrics, structure, class = "agent_metric"),
     slices = as.character(unlist(x$slices)),
     min_slice_support = settled$min_slice_support,
-    system = system_from_spec(x$system, base), name = x$project
+    system = system_from_spec(x$system, base), name = x$project,
+    dataset = dataset
   )
 }

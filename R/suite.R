@@ -47,7 +47,7 @@ suite <- function(cases, criteria, metrics = list(), slices = character(), ...,
   new_suite(
     cases = read_cases(cases), criteria = criteria, metrics = metrics,
     slices = as.character(slices), min_slice_support = min_slice_support,
-    system = system, name = name
+    system = system, name = name, dataset = if (is.character(cases)) cases
   )
 }
 
@@ -62,12 +62,26 @@ check_all <- function(x, class, arg, what, call = caller_env()) {
 # The core checks the whole: names, fields, slices, and each case against each
 # criterion, whose names it settles.
 new_suite <- function(cases, criteria, metrics, slices, min_slice_support, system, name,
-                      call = caller_env()) {
+                      dataset = NULL, call = caller_env()) {
   suite <- list(
     name = name, cases = cases, criteria = criteria, metrics = unname(metrics),
     slices = slices, min_slice_support = min_slice_support, system = system
   )
-  check_suite_parts(structure(suite, class = "agent_suite"), call)
+  with_case_place(dataset, cases$id, check_suite_parts(structure(suite, class = "agent_suite"), call), call)
+}
+
+# Raises a fault of a case again with the line of the file that it stands in.
+with_case_place <- function(file, ids, expr, call) {
+  if (is.null(file)) return(expr)
+  tryCatch(expr, warrant_error = function(e) {
+    if (is.null(e[["case_id"]]) || !is.null(e[["file"]])) rlang::cnd_signal(e)
+    lines <- grep("[^[:space:]]", readLines(file, warn = FALSE), useBytes = TRUE)
+    e$file <- file
+    e$line <- lines[match(e[["case_id"]], ids)]
+    e$message <- sprintf("%s, line %d: %s", file, e$line, e$message)
+    e$call <- call
+    rlang::cnd_signal(e)
+  })
 }
 
 #' Report a quantile of what runs took
@@ -104,8 +118,8 @@ read_cases <- function(cases, call = caller_env()) {
   if (is.null(cases)) return(unwrap_core(rs_cases(""), call))
   if (is.data.frame(cases)) return(cases_of_frame(cases, call))
   if (is.character(cases) && length(cases) == 1 && !is.na(cases)) {
-    text <- config_text(cases, call)
-    return(with_place(cases, unwrap_core(rs_cases(text), call), call))
+    path <- enc2utf8(normalizePath(check_config_file(cases, call)))
+    return(with_place(cases, unwrap_core(rs_cases_file(path, cases), call), call))
   }
   stop_warrant(
     c("`cases` must be a data frame or the path of a JSONL file.", x = class_words(cases)),

@@ -28,6 +28,13 @@ test_that("faults of cases name file, line and field", {
   expect_warrant_error(suite(file, answers()), "duplicate_case", line = 2L, pointer = "/id", file = file)
   writeLines(c('{"id":"a","input":1}', '{"id":"b","inp'), file)
   expect_warrant_error(suite(file, answers()), "json_syntax", line = 2L, message = "line 2")
+  writeBin(c(charToRaw('{"id":"a","input":1}\n{"id":"b","input":"'), as.raw(0xff), charToRaw('"}\n')), file)
+  expect_warrant_error(suite(file, answers()), "json_syntax", line = 2L, file = file)
+  writeLines(c('{"id":"a","input":1}', "", '{"id":"b","input":2,"expected":{"tools":"x"}}'), file)
+  expect_warrant_error(
+    suite(file, criterion_tool_sequence()), "malformed_expected",
+    line = 3L, file = file, case_id = "b"
+  )
   expect_warrant_error(suite(data.frame(id = "a"), answers()), "missing_field", pointer = "/input")
   expect_warrant_error(suite(3, answers()), "invalid_cases")
   expect_warrant_error(suite("nowhere.jsonl", answers()), "no_such_file")
@@ -43,6 +50,19 @@ test_that("absent, empty and malformed tools are three things", {
   expect_equal(with_tools(list(tools = character()))$cases$expected, '{"tools":[]}')
   expect_warrant_error(with_tools(list(tools = 3)), "suite", message = "tools")
   expect_warrant_error(with_tools(list(tools = NULL)), "suite", message = "tools")
+})
+
+test_that("a byte order mark and Windows line ends are no part of a case", {
+  file <- tempfile(fileext = ".jsonl")
+  writeBin(c(as.raw(c(0xef, 0xbb, 0xbf)), charToRaw('{"id":"a","input":1}\r\n{"id":"b","input":2}\r\n')), file)
+  expect_equal(suite(file, answers())$cases$id, c("a", "b"))
+})
+
+test_that("a misspelt key of a suite file is named, with its line", {
+  wrong <- suite_file(c("version: 1", "dataset: cases.jsonl", "evaluaters:", "  - type: equals", "    criterion: answer"))
+  expect_warrant_error(read_suite(wrong), "unknown_field", pointer = "/evaluaters", line = 3L)
+  torn <- suite_file(c("version: 1", "dataset: cases.jsonl", "evaluators: []", " slices: x"))
+  expect_warrant_error(read_suite(torn), "yaml_syntax", line = 4L)
 })
 
 test_that("a suite prints what it judges", {

@@ -1,30 +1,68 @@
 //! Cases from JSON Lines, the random stream of each, and the log of their runs.
 
-use crate::fault::guard;
+use crate::evaluate::Refused;
+use crate::fault::{boxed, guard};
 use extendr_api::prelude::*;
-use warrant_core::dataset::Cases;
+use std::io::{BufRead, BufReader};
+use warrant_core::dataset::{Cases, Reader, Repeats, Texts};
 use warrant_core::digest::Digest;
-use warrant_core::error::Fault;
 use warrant_core::runlog::{Log, Row};
 
 // The columns of a JSON Lines text of cases.
 #[extendr]
 fn rs_cases(text: &str) -> Robj {
     guard(|| {
-        let cases =
-            Cases::read(text.as_bytes()).map_err(|error| -> Box<dyn Fault> { Box::new(error) })?;
-        let group = match cases.group_id {
-            Some(group) => group.into(),
-            None => Robj::from(()),
-        };
-        Ok(list!(
-            id = cases.id,
-            input = cases.input,
-            expected = cases.expected,
-            metadata = cases.metadata,
-            group_id = group
-        ))
+        let cases = Cases::read(text.as_bytes()).map_err(boxed)?;
+        Ok(columns(cases))
     })
+}
+
+// The same from a file, of which one line at a time is in memory.
+#[extendr]
+fn rs_cases_file(path: &str, name: &str) -> Robj {
+    guard(|| {
+        let unreadable = |e: std::io::Error| boxed(Refused::file(name, &e));
+        let mut file = BufReader::new(std::fs::File::open(path).map_err(unreadable)?);
+        let mut reader = Reader::default();
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            if file.read_until(b'\n', &mut line).map_err(unreadable)? == 0 {
+                break;
+            }
+            if line.last() == Some(&b'\n') {
+                line.pop();
+            }
+            let text = match line.strip_prefix(b"\xef\xbb\xbf") {
+                Some(text) if number == 1 => text,
+                _ => &line,
+            };
+            if !text.iter().all(u8::is_ascii_whitespace) {
+                reader.line(number, text).map_err(boxed)?;
+            }
+        }
+        Ok(columns(reader.end()))
+    })
+}
+
+// Each column is let go as soon as R has it.
+fn columns(cases: Cases) -> List {
+    let Cases {
+        id,
+        input,
+        expected,
+        metadata,
+        group_id,
+    } = cases;
+    let texts = |column: Texts| Strings::from_values(column.iter());
+    let repeats = |column: Repeats| Strings::from_values(column.iter());
+    list!(
+        id = texts(id),
+        input = texts(input),
+        expected = repeats(expected),
+        metadata = repeats(metadata),
+        group_id = group_id.map_or_else(|| Robj::from(()), |group| repeats(group).into())
+    )
 }
 
 // The state of a L'Ecuyer generator for each case: a function of seed and case
@@ -82,7 +120,7 @@ fn rs_suite_line(
 #[extendr]
 fn rs_suite_log(bytes: &[u8]) -> Robj {
     guard(|| {
-        let log = Log::read(bytes).map_err(|error| -> Box<dyn Fault> { Box::new(error) })?;
+        let log = Log::read(bytes).map_err(boxed)?;
         let text = |f: fn(&Row) -> Option<&str>| -> Strings {
             log.rows
                 .iter()
@@ -120,6 +158,7 @@ fn rs_fresh_seed() -> Robj {
 extendr_module! {
     mod dataset;
     fn rs_cases;
+    fn rs_cases_file;
     fn rs_case_streams;
     fn rs_fresh_seed;
     fn rs_suite_line;

@@ -7,22 +7,24 @@ use crate::canon;
 use crate::digest::Digest;
 use crate::error::{Fault, Kind};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{Hash, Hasher};
 use thiserror::Error as ThisError;
 
 /// The cases of a suite, by column; all columns have the same length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cases {
     /// Unique, not empty.
-    pub id: Vec<String>,
+    pub id: Texts,
     /// What the system is given; JSON, never null.
-    pub input: Vec<String>,
+    pub input: Texts,
     /// What the case declares; JSON, null when nothing.
-    pub expected: Vec<String>,
+    pub expected: Repeats,
     /// A JSON object.
-    pub metadata: Vec<String>,
+    pub metadata: Repeats,
     /// The item that a trial repeats, when cases carry one.
-    pub group_id: Option<Vec<String>>,
+    pub group_id: Option<Repeats>,
 }
 
 impl Cases {
@@ -37,7 +39,61 @@ impl Cases {
                 reader.line(i + 1, line)?;
             }
         }
-        reader.end()
+        Ok(reader.end())
+    }
+}
+
+/// Texts end to end: millions of short ones cost little more than their bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Texts {
+    all: String,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        self.all.push_str(text);
+        self.ends.push(self.all.len());
+    }
+
+    /// The text at a position, counted from 0.
+    #[must_use]
+    pub fn get(&self, at: usize) -> Option<&str> {
+        let start = match at.checked_sub(1) {
+            Some(before) => *self.ends.get(before)?,
+            None => 0,
+        };
+        self.all.get(start..*self.ends.get(at)?)
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        (0..self.ends.len()).map(|at| self.get(at).unwrap_or_default())
+    }
+}
+
+/// Texts that are often the same: each different one is kept once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Repeats {
+    unique: Texts,
+    known: BTreeMap<String, usize>,
+    index: Vec<usize>,
+}
+
+impl Repeats {
+    fn push(&mut self, text: String) {
+        let unique = &mut self.unique;
+        let at = *self.known.entry(text).or_insert_with_key(|text| {
+            unique.push(text);
+            unique.ends.len() - 1
+        });
+        self.index.push(at);
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
+        let text = |at: &usize| self.unique.get(*at).unwrap_or_default();
+        self.index.iter().map(text)
     }
 }
 
@@ -71,6 +127,14 @@ impl Fault for Error {
     }
 }
 
+// The line is that of the file, so what is said of it names a column only.
+fn in_line(error: canon::Error) -> String {
+    match error {
+        canon::Error::Syntax { column, what, .. } => format!("not JSON at column {column}: {what}"),
+        other => other.to_string(),
+    }
+}
+
 fn in_field(field: &str) -> String {
     if field.is_empty() {
         String::new()
@@ -79,16 +143,21 @@ fn in_field(field: &str) -> String {
     }
 }
 
-#[derive(Default)]
-struct Reader {
+/// Reads cases line by line, for files that are not held in memory.
+#[derive(Debug, Default)]
+pub struct Reader {
     cases: Cases,
-    groups: Vec<String>,
-    seen: BTreeMap<String, usize>,
+    groups: Repeats,
+    seen: Seen,
     first: Option<(usize, [bool; 3])>,
 }
 
 impl Reader {
-    fn line(&mut self, line: usize, bytes: &[u8]) -> Result<(), Error> {
+    /// Takes a line, without its end, that is not blank; `line` is counted from 1.
+    ///
+    /// # Errors
+    /// When it is not a case, or repeats an id.
+    pub fn line(&mut self, line: usize, bytes: &[u8]) -> Result<(), Error> {
         let wrong = |code, field: &str, what: String| Error {
             code,
             line,
@@ -96,7 +165,7 @@ impl Reader {
             what,
         };
         let value =
-            canon::parse(bytes).map_err(|error| wrong("json_syntax", "", error.to_string()))?;
+            canon::parse(bytes).map_err(|error| wrong("json_syntax", "", in_line(error)))?;
         let Value::Object(map) = value else {
             return Err(wrong("wrong_type", "", "must be a JSON object".to_owned()));
         };
@@ -133,12 +202,13 @@ impl Reader {
                 .ok_or_else(|| wrong("wrong_type", &format!("/{key}"), NAME_RULE.to_owned()))?,
             None => self.derived(input, &expected, &metadata),
         };
-        if let Some(earlier) = self.seen.insert(id.clone(), line) {
+        if let Some(earlier) = self.seen.line_of(&id, &self.cases.id) {
             let what = format!("repeats the id `{id}` of line {earlier}; ids are unique");
             return Err(wrong("duplicate_case", &format!("/{key}"), what));
         }
-        self.cases.id.push(id);
-        self.cases.input.push(canon::to_string(input));
+        self.seen.push(&id, line);
+        self.cases.id.push(&id);
+        self.cases.input.push(&canon::to_string(input));
         self.cases.expected.push(canon::to_string(&expected));
         self.cases.metadata.push(canon::to_string(&metadata));
         Ok(())
@@ -151,19 +221,56 @@ impl Reader {
         let stem = format!("case_{}", &digest[..12]);
         let mut id = stem.clone();
         let mut n = 2;
-        while self.seen.contains_key(&id) {
+        while self.seen.line_of(&id, &self.cases.id).is_some() {
             id = format!("{stem}_{n}");
             n += 1;
         }
         id
     }
 
-    fn end(mut self) -> Result<Cases, Error> {
-        if !self.groups.is_empty() {
+    /// The cases of all lines.
+    #[must_use]
+    pub fn end(mut self) -> Cases {
+        if !self.groups.index.is_empty() {
             self.cases.group_id = Some(self.groups);
         }
-        Ok(self.cases)
+        self.cases
     }
+}
+
+/// Which ids there were, by a hash: the texts themselves stand in the column.
+#[derive(Debug, Default)]
+struct Seen {
+    by_hash: HashMap<u64, usize>,
+    /// Ids whose hash was that of another one.
+    further: BTreeMap<String, usize>,
+    lines: Vec<usize>,
+}
+
+impl Seen {
+    /// The line of an id among those that were pushed.
+    fn line_of(&self, id: &str, ids: &Texts) -> Option<usize> {
+        let at = *self.by_hash.get(&hash(id))?;
+        if ids.get(at) == Some(id) {
+            return self.lines.get(at).copied();
+        }
+        self.further.get(id).copied()
+    }
+
+    /// Adds an id that is new; it is the next of the column.
+    fn push(&mut self, id: &str, line: usize) {
+        let at = self.lines.len();
+        if *self.by_hash.entry(hash(id)).or_insert(at) != at {
+            self.further.insert(id.to_owned(), line);
+        }
+        self.lines.push(line);
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A text that is not empty, or an integer as text.
@@ -197,18 +304,33 @@ mod tests {
         let text = "{\"id\":\"a\",\"input\":1.0,\"expected\":{\"b\":1,\"a\":2}}\n\n\
                     {\"id\":7,\"input\":\"x\u{2028}\",\"metadata\":{\"k\":\"v\"},\"other\":0}\n";
         let cases = Cases::read(text.as_bytes()).unwrap();
-        assert_eq!(cases.id, ["a", "7"]);
-        assert_eq!(cases.input, ["1", "\"x\u{2028}\""]);
-        assert_eq!(cases.expected, ["{\"a\":2,\"b\":1}", "null"]);
-        assert_eq!(cases.metadata, ["{}", "{\"k\":\"v\"}"]);
+        assert!(cases.id.iter().eq(["a", "7"]));
+        assert!(cases.input.iter().eq(["1", "\"x\u{2028}\""]));
+        assert!(cases.expected.iter().eq(["{\"a\":2,\"b\":1}", "null"]));
+        assert!(cases.metadata.iter().eq(["{}", "{\"k\":\"v\"}"]));
         assert_eq!(cases.group_id, None);
     }
 
     #[test]
     fn equal_cases_without_an_id_are_kept_apart() {
         let cases = Cases::read(b"{\"input\":1}\n{\"input\":1}\n{\"input\":2}").unwrap();
-        assert_eq!(cases.id[1], format!("{}_2", cases.id[0]));
-        assert_ne!(cases.id[0], cases.id[2]);
+        let ids: Vec<&str> = cases.id.iter().collect();
+        assert_eq!(ids[1], format!("{}_2", ids[0]));
+        assert_ne!(ids[0], ids[2]);
+    }
+
+    #[test]
+    fn ids_that_share_a_hash_are_told_apart() {
+        let mut seen = Seen::default();
+        let mut ids = Texts::default();
+        for (id, line) in [("a", 1), ("b", 3)] {
+            seen.by_hash.insert(hash("b"), 0);
+            assert_eq!(seen.line_of(id, &ids), None);
+            seen.push(id, line);
+            ids.push(id);
+        }
+        assert_eq!(seen.line_of("a", &ids), Some(1));
+        assert_eq!(seen.line_of("b", &ids), Some(3));
     }
 
     #[test]
@@ -254,6 +376,6 @@ mod tests {
     fn groups_are_kept_when_every_line_has_one() {
         let text = b"{\"input\":1,\"group_id\":\"g\"}\n{\"input\":2,\"group_id\":3}";
         let groups = Cases::read(text).unwrap().group_id.unwrap();
-        assert_eq!(groups, ["g", "3"]);
+        assert!(groups.iter().eq(["g", "3"]));
     }
 }
