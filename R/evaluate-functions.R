@@ -103,7 +103,7 @@ warn_on_failures <- function(problems) {
   if (length(problems) == 0) return(invisible())
   rlang::warn(
     c(
-      sprintf("A criterion that is an R function failed on %d cases; they are missing.", length(problems)),
+      sprintf("A criterion that is an R function failed on %s, counted as missing.", count_of(length(problems), "case")),
       x = problems[[1]]$rule
     ),
     class = c("warrant_warning_evaluator", "warrant_warning")

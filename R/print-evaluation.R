@@ -10,8 +10,16 @@ format.agent_evaluation <- function(x, ...) {
       level_words(m)
     ),
     metric_lines(m), show_reasons(m),
-    if (sliced) sprintf("* slices: %s; see slices()", paste(unique(setdiff(x$counts$rates$slice, "")), collapse = " "))
+    if (sliced) sprintf("* slices: %s; see slices()", paste(unique(setdiff(x$counts$rates$slice, "")), collapse = " ")),
+    show_problems(x$problems)
   )
+}
+
+# Records that were set aside, by what is wrong with them.
+show_problems <- function(problems) {
+  if (NROW(problems) == 0) return(NULL)
+  kinds <- table(factor(problems$error_kind, unique(problems$error_kind)))
+  sprintf("* problems: %s; see $problems", paste(kinds, names(kinds), collapse = ", "))
 }
 
 #' @export

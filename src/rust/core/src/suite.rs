@@ -97,7 +97,14 @@ impl Suite {
         };
         let criteria = match fields.take("evaluators") {
             Some(list) => parse_evaluators(&list, "/evaluators")?,
-            None => return fields.missing("evaluators"),
+            None => {
+                // A misspelt key is the likelier reason, so it is told first.
+                let missing = fields.missing("evaluators");
+                for key in ["metrics", "slices", "min_slice_support"] {
+                    fields.take(key);
+                }
+                return fields.end().and(missing);
+            }
         };
         let metrics = parse_metrics(fields.take("metrics"), &criteria)?;
         if !matches!(
