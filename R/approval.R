@@ -50,7 +50,7 @@ approve_tool_call <- function(run, decision, call = NULL, approver, arguments = 
   if (missing(approver)) stop_type(NULL, "approver", "the name of who decides", rlang::current_env())
   answer <- new_approval(NULL, decision, approver, arguments, reason)
   store <- run$store
-  token <- store$lock(run$run_id)
+  token <- named_for(store$lock(run$run_id))
   on.exit(store$unlock(token))
   kept <- read_kept(store, run$run_id)
   check_unedited(run, kept)

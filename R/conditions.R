@@ -18,6 +18,14 @@ unwrap_core <- function(x, call = caller_env()) {
   x
 }
 
+# What a store or a trail raises names the function that the user called.
+named_for <- function(expr, call = caller_env()) {
+  tryCatch(expr, warrant_error = function(e) {
+    e$call <- rlang::error_call(call)
+    rlang::cnd_signal(e)
+  })
+}
+
 raise_fault <- function(fault, call) {
   facts <- if (identical(fault$facts, "{}")) list() else unwrap_core(rs_from_json(fault$facts))
   args <- list(

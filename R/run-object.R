@@ -1,7 +1,9 @@
 # The run as a value: made from its journal, checked against it, and printed.
 
-read_kept <- function(store, run_id) {
-  list(run_id = run_id, lines = store$read(run_id), content = store$get_content(run_id))
+read_kept <- function(store, run_id, call = caller_env()) {
+  named_for(
+    list(run_id = run_id, lines = store$read(run_id), content = store$get_content(run_id)), call
+  )
 }
 
 view_of <- function(kept, upto = NULL, call = caller_env()) {

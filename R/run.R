@@ -81,13 +81,13 @@ resume_run <- function(agent, run, approvals = NULL, secrets = NULL) {
   approvals <- check_approvals(approvals)
   store <- if (inherits(run, "agent_run")) run$store else agent$store
   run_id <- if (inherits(run, "agent_run")) run$run_id else check_run_id(run, "run")
-  token <- store$lock(run_id)
+  token <- named_for(store$lock(run_id))
   unlock <- TRUE
   on.exit(if (unlock) store$unlock(token))
   kept <- read_kept(store, run_id)
   if (inherits(run, "agent_run")) check_unedited(run, kept) else view_of(kept)
   if (!is.null(agent$audit)) {
-    agent$audit$complete(run_id, kept$lines, trail_head(run))
+    named_for(agent$audit$complete(run_id, kept$lines, trail_head(run)))
   }
   for (decision in approvals) {
     kept <- record_decision(store, token, run_id, kept, decision, agent$audit)

@@ -277,3 +277,25 @@ test_that("a run lives in a database too", {
   expect_equal(read_run(a$store, run$run_id)$steps, run$steps)
   sound(run)
 })
+
+test_that("what a store or a trail raises names the function that was called", {
+  named <- function(object, code) {
+    e <- expect_warrant_error(object, code)
+    expect_true(rlang::is_call(conditionCall(e)))
+    as.character(conditionCall(e)[[1]])
+  }
+  dir <- withr::local_tempdir()
+  store <- file_store(file.path(dir, "runs"))
+  trail <- file.path(dir, "trail.jsonl")
+  write <- noting_tool("store", "write")
+  a <- agent(write$tool, always("store"), policy = writes(), store = store, audit = audit_jsonl(trail))
+  expect_equal(named(read_run(store, "r1"), "no_such_run"), "read_run")
+  expect_equal(named(resume_run(a, "r1"), "no_such_run"), "resume_run")
+  run <- run_agent(a, 1)
+  token <- store$lock(run$run_id)
+  expect_equal(named(resume_run(a, run), "already_running"), "resume_run")
+  expect_equal(named(approve_tool_call(run, "approve", approver = "p"), "already_running"), "approve_tool_call")
+  store$unlock(token)
+  writeLines(character(), trail)
+  expect_equal(named(resume_run(a, run), "trail_lacks_head"), "resume_run")
+})
