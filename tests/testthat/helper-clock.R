@@ -3,7 +3,7 @@
 local_clock <- function(at = 0, env = parent.frame()) {
   the <- asNamespace("warrant")$the
   before <- the$clock
-  do.call("on.exit", list(bquote(assign("clock", .(before), envir = .(the))), add = TRUE), envir = env)
+  do.call("on.exit", list(bquote(assign("clock", .(before), envir = .(the))), add = TRUE, after = FALSE), envir = env)
   time <- at
   the$clock <- function() time
   invisible(function(seconds) {
