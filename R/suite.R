@@ -159,6 +159,13 @@ keep_arrays <- function(expected) {
   for (key in intersect(c("tools", "route"), names(expected))) {
     if (is.character(expected[[key]])) expected[[key]] <- as.list(expected[[key]])
   }
+  # No arguments are `{}`, as in a step.
+  if (is.list(expected$tools)) {
+    expected$tools <- lapply(expected$tools, function(tool) {
+      if (is.list(tool) && is.list(tool$arguments)) tool$arguments <- object_if_empty(tool$arguments)
+      tool
+    })
+  }
   expected
 }
 

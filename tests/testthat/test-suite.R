@@ -65,6 +65,15 @@ test_that("a misspelt key of a suite file is named, with its line", {
   expect_warrant_error(read_suite(torn), "yaml_syntax", line = 4L)
 })
 
+test_that("a declared call without arguments is that of a step without any", {
+  frame <- data.frame(id = "a", input = "q")
+  frame$expected <- list(list(tools = list(list(name = "look", arguments = list()))))
+  s <- suite(frame, criterion_tool_sequence(arguments = "exact"))
+  expect_equal(s$cases$expected, '{"tools":[{"arguments":{},"name":"look"}]}')
+  look <- agent_step("tool_call", tool_name = "look", arguments = list())
+  expect_equal(verdicts(evaluate(s, list(a = agent_trajectory(list(look)))))$verdict, "pass")
+})
+
 test_that("a suite prints what it judges", {
   s <- suite(
     data.frame(id = c("a", "b"), input = 1:2, group_id = c("g", "g")), answers(),
