@@ -95,7 +95,8 @@ agent <- function(tools, planner, policy = agent_policy(), limits = agent_limits
 #' outcome `effect_denied` or `scope_denied`, and the tool did not run.
 #'
 #' @param granted_scopes Names of scopes that the run has.
-#' @param allow_effects Side effects that a tool may have at all.
+#' @param allow_effects Side effects that a tool may have at all. It is the whole list:
+#'   `"write"` alone denies tools that read or have no side effects.
 #' @param approve_effects Side effects whose calls ask a person first, where they are
 #'   allowed. Tools with `requires_approval` always ask.
 #' @param grants A [grant()] or a list of them: calls that need not ask.
