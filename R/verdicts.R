@@ -60,7 +60,11 @@ inspect_case <- function(ev, case_id, ...) {
     stop_warrant(
       c(
         "`case_id` must be the id of one case of the evaluation.",
-        x = sprintf("There is no case \"%s\".", paste(case_id, collapse = "\", \""))
+        x = if (length(case_id) == 1) {
+          sprintf("There is no case \"%s\".", case_id)
+        } else {
+          sprintf("%d ids were given.", length(case_id))
+        }
       ),
       "input", "unknown_case", argument = "case_id", call = caller_env(0)
     )
@@ -79,7 +83,8 @@ inspect_case <- function(ev, case_id, ...) {
       verdicts = verdict_rows(ev, at),
       json = list(
         input = cases$input[at], expected = cases$expected[at], output = ev$answers$output[at],
-        error = ev$answers$error[at]
+        error = ev$answers$error[at],
+        evidence = vapply(ev$evidence, \(x) as.character(x$text[at]), "", USE.NAMES = FALSE)
       )
     ),
     class = "agent_case"
@@ -119,7 +124,8 @@ line_record <- function(line) {
 
 #' @export
 format.agent_case <- function(x, ...) {
-  shown <- Filter(\(text) !is.null(text) && !is.na(text) && text != "null", x$json)
+  texts <- x$json[setdiff(names(x$json), "evidence")]
+  shown <- Filter(\(text) !is.null(text) && !is.na(text) && text != "null", texts)
   lines <- c(
     sprintf("<agent_case> %s %s", x$id, x$status),
     cut_text(sprintf("* %s: %s", names(shown), unlist(shown)), 78)
@@ -131,14 +137,13 @@ format.agent_case <- function(x, ...) {
   } else {
     "no trajectory"
   }
-  c(lines, record, "* verdicts:", verdict_lines(x$verdicts))
+  c(lines, record, "* verdicts:", verdict_lines(x$verdicts, x$json$evidence))
 }
 
-verdict_lines <- function(rows) {
+verdict_lines <- function(rows, evidence) {
   why <- vapply(seq_len(nrow(rows)), \(i) {
     if (!is.na(rows$reason[i])) return(rows$reason[i])
-    evidence <- rows$evidence[[i]]
-    if (is.null(evidence)) "" else unwrap_core(rs_to_json(evidence))
+    if (i > length(evidence) || is.na(evidence[i])) "" else evidence[i]
   }, "")
   steps <- vapply(rows$steps, \(s) {
     if (length(s)) sprintf(" (step %s)", paste(first_few(s, 5), collapse = ", ")) else ""

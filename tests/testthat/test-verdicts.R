@@ -41,3 +41,13 @@ test_that("the record of a streamed case is read from its file again", {
   unlink(file)
   expect_warrant_error(inspect_case(streamed, "a"), "no_such_file")
 })
+
+test_that("one tool that was called is shown as a list of one", {
+  frame <- data.frame(id = "a", input = "q")
+  frame$expected <- list(list(tools = list("look", "pay")))
+  s <- suite(frame, criterion_tool_sequence())
+  look <- agent_step("tool_call", tool_name = "look")
+  ev <- evaluate(s, list(a = agent_trajectory(list(look))))
+  expect_match(format(inspect_case(ev, "a")), "{\"called\":[\"look\"],", fixed = TRUE, all = FALSE)
+  expect_warrant_error(inspect_case(ev, c("a", "b")), "unknown_case", message = "2 ids")
+})
