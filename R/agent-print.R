@@ -13,6 +13,9 @@ format.agent <- function(x, ...) {
       "; asks for: ", paste(x$policy$approve_effects, collapse = ", ")),
     if (length(x$policy$granted_scopes)) paste0("* scopes: ", some(x$policy$granted_scopes)),
     paste0("* limits: ", format_limits(x$limits)),
+    if (length(x$guardrails)) {
+      paste0("* guardrails: ", some(vapply(unclass(x$guardrails), function(rail) rail$name, "")))
+    },
     paste0("* store: ", sub("_store$", "", class(x$store)[[1]]),
       if (!is.null(x$audit)) paste0("; audit: ", x$audit$path))
   )

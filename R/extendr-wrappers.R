@@ -106,6 +106,14 @@ rs_content_judge <- function(values, schemas) .Call(wrap__rs_content_judge, valu
 
 rs_key_commitment <- function(key) .Call(wrap__rs_key_commitment, key)
 
+rs_json_pretty <- function(text) .Call(wrap__rs_json_pretty, text)
+
+rs_json_leaves <- function(text) .Call(wrap__rs_json_leaves, text)
+
+rs_json_without <- function(text, members) .Call(wrap__rs_json_without, text, members)
+
+rs_schema_violations <- function(schema, text) .Call(wrap__rs_schema_violations, schema, text)
+
 rs_run_lock <- function(base) .Call(wrap__rs_run_lock, base)
 
 rs_run_held <- function(base, id) .Call(wrap__rs_run_held, base, id)

@@ -214,6 +214,27 @@ json_body <- function(members) {
   unwrap_core(rs_chat_join(c("{", unlist(pieces), "}")))
 }
 
+# What identifies a model: never a key, nor what stands in the address behind "?" other
+# than a version.
+model_facts <- function(model) {
+  if (!inherits(model, "warrant_model")) return(function_facts(model))
+  endpoint <- environment(model)$endpoint
+  list(
+    kind = endpoint$form, name = endpoint$model, url = public_url(endpoint$url),
+    parameters = named_list(lapply(as.list(endpoint$parameters), structure, class = "json")),
+    api_key_env = endpoint$api_key_env
+  )
+}
+
+public_url <- function(url) {
+  parts <- strsplit(url, "?", fixed = TRUE)[[1]]
+  if (length(parts) == 1L) return(url)
+  query <- strsplit(paste(parts[-1], collapse = "?"), "&", fixed = TRUE)[[1]]
+  secret <- !grepl("^api-?version=", query, ignore.case = TRUE)
+  query[secret] <- sub("=.*", "=<redacted>", query[secret])
+  paste0(parts[[1]], "?", paste(query, collapse = "&"))
+}
+
 #' @export
 format.warrant_model <- function(x, ...) {
   endpoint <- environment(x)$endpoint

@@ -307,6 +307,17 @@ used_by <- function(message, price, left, messages) {
   list(tokens = ceiling(if (is.null(total)) 0 else total), cost = if (is.null(cost)) 0 else cost)
 }
 
+# What identifies a planner: of one that asks a model, what the model is and is told.
+planner_facts <- function(planner) {
+  if (!inherits(planner, "warrant_planner")) return(function_facts(planner))
+  about <- environment(planner)
+  list(
+    kind = "model", instructions = about$instructions, model = model_facts(about$model),
+    price = if (!is.null(about$price)) as.list(about$price[c("input", "output")]),
+    max_parallel = about$max_parallel
+  )
+}
+
 bytes_of <- function(message) {
   calls <- lapply(message$tool_calls, function(call) call$`function`)
   sum(nchar(as.character(unlist(list(message$content, calls))), "bytes"))

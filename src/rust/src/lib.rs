@@ -14,6 +14,7 @@ mod fault;
 mod files;
 mod interrupts;
 mod journal;
+mod manifest;
 mod owner;
 mod process;
 mod rule;
@@ -52,6 +53,7 @@ extendr_module! {
     use evaluate;
     use files;
     use journal;
+    use manifest;
     use owner;
     use process;
     use rule;
