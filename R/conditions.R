@@ -20,10 +20,12 @@ unwrap_core <- function(x, call = caller_env()) {
 
 # What a store or a trail raises names the function that the user called.
 named_for <- function(expr, call = caller_env()) {
-  tryCatch(expr, warrant_error = function(e) {
-    e$call <- rlang::error_call(call)
-    rlang::cnd_signal(e)
-  })
+  tryCatch(expr, warrant_error = function(e) raise_again(e, call))
+}
+
+raise_again <- function(e, call) {
+  e$call <- rlang::error_call(call)
+  rlang::cnd_signal(e)
 }
 
 raise_fault <- function(fault, call) {

@@ -172,6 +172,12 @@ rs_run_normal <- function(tool, arguments) .Call(wrap__rs_run_normal, tool, argu
 
 rs_run_decide <- function(lines, content, request, decision, at) .Call(wrap__rs_run_decide, lines, content, request, decision, at)
 
+rs_run_late <- function(handle, name, data, at) .Call(wrap__rs_run_late, handle, name, data, at)
+
+rs_run_settle <- function(lines, content, unkept, at) .Call(wrap__rs_run_settle, lines, content, unkept, at)
+
+rs_run_unkept <- function(lines) .Call(wrap__rs_run_unkept, lines)
+
 rs_run_events <- function(lines) .Call(wrap__rs_run_events, lines)
 
 rs_run_log <- function(lines, content) .Call(wrap__rs_run_log, lines, content)

@@ -20,6 +20,15 @@
 #' and at most three times in all; any other call is not repeated, its outcome is
 #' `interrupted`. Tools can tell attempts of one call by [call_key()].
 #'
+#' A lease (`dbi_store()`) can be lost while its owner lives, as on a machine that was
+#' suspended. If another owner has given up a call that then ends after all, the
+#' end no longer counts: it is kept as `late_result` in the journal (once the run
+#' has ended, beside it), stands in the column `late` of [tool_log()], and the late
+#' `run_agent()` raises `warrant_error_late_result`, whose fields say which call it was
+#' (`step`, `action`, `attempt`), its `outcome` and `result`, and what was `kept`. With
+#' `memory_store()` and `file_store()` nothing comes late: their lock ends with the
+#' process only.
+#'
 #' With [memory_store()] a run lives in its session, and in the run object: a copy that
 #' was saved with [saveRDS()] is on its own, so to resume two copies runs the pending
 #' action twice. With a `file_store()` or `dbi_store()` the store is what counts, and the
@@ -96,6 +105,7 @@ resume_run <- function(agent, run, approvals = NULL, secrets = NULL) {
     run_setup(agent), tool_pointers(agent), kept$lines, kept$content, as.list(secrets), now_ms()
   ))
   drive <- new_drive(agent, store, resumed$run, resumed$goal, resumed$steps)
+  if (needs_lease(store)) drive$lost <- resumed$lost
   unlock <- FALSE
   drive_run(drive, token)
 }
@@ -163,9 +173,18 @@ new_drive <- function(agent, store, core, goal, steps) {
   drive
 }
 
-drive_run <- function(drive, token = drive$store$lock(drive$run_id)) {
-  drive$token <- token
-  on.exit(drive$store$unlock(token))
+drive_run <- function(drive, token = NULL, call = caller_env()) {
+  drive$token <- if (is.null(token)) named_for(drive$store$lock(drive$run_id), call) else token
+  on.exit(drive$store$unlock(drive$token))
+  lost <- function(e) stop_lost(drive, e, call)
+  named <- function(e) raise_again(e, call)
+  tryCatch(drive_on(drive),
+    warrant_error_not_owner = lost, warrant_error_stale_head = lost,
+    warrant_error_store = named, warrant_error_audit = named
+  )
+}
+
+drive_on <- function(drive) {
   out <- rs_run_next(drive$handle, now_ms())
   repeat {
     unwrap_core(out, quote(run_agent()))
@@ -190,6 +209,7 @@ drive_run <- function(drive, token = drive$store$lock(drive$run_id)) {
 
 # The store first, then the trail.
 keep_records <- function(drive, keep) {
+  drive$keeping <- keep
   drive$store$append(
     drive$run_id, keep$lines, keep$expect_head, keep$head, c(drive$extra, keep$content),
     drive$token, keep$sync
@@ -203,6 +223,7 @@ do_plan <- function(drive, left) {
   before <- the$waited_s
   decision <- tryCatch(drive$agent$planner(state, drive$cards), error = identity)
   rs_run_waited(drive$handle, the$waited_s - before)
+  if (length(drive$lost)) take_late(drive)
   # A model that cannot be reached says nothing of the run: it is taken up again.
   if (inherits(decision, "error") && isTRUE(decision$resumable)) {
     decision$run_id <- drive$run_id
@@ -241,6 +262,7 @@ planner_state <- function(drive, left = NULL) {
 fail_run <- function(drive, reason, text) rs_run_failed(drive$handle, reason, text, now_ms())
 
 do_call <- function(drive, call) {
+  drive$calling <- call$tool
   if (needs_lease(drive$store)) {
     hold_s <- if (is.null(call$timeout_s)) 60 else call$timeout_s + 60
     drive$store$renew(drive$token, hold_s)
@@ -255,6 +277,7 @@ do_call <- function(drive, call) {
     warrant_error = identity
   )
   end <- check_result(drive, call, call_end(result))
+  if (length(drive$lost)) take_late(drive)
   rs_run_called(drive$handle, call$action, call$attempt, end, now_ms())
 }
 

@@ -14,8 +14,11 @@ dbi_store <- function(con, lease_s = 60) {
   append <- function(run_id, lines, expect_head, head, content = NULL, token = NULL, sync = FALSE) {
     check_run_id(run_id)
     db$transaction(run_id, {
-      renew_dbi_lease(db, token, run_id, lease_s)
-      if (length(lines)) append_dbi_lines(db, run_id, as.character(lines), expect_head, head)
+      # Content alone is taken from a late owner too.
+      if (length(lines)) {
+        renew_dbi_lease(db, token, run_id, lease_s)
+        append_dbi_lines(db, run_id, as.character(lines), expect_head, head)
+      }
       append_dbi_content(db, run_id, content)
     })
     invisible(NULL)

@@ -17,7 +17,8 @@
 #' is a lease: it ends `lease_s` seconds after the owner's last sign of life, and
 #' at once where the owner was a process of this machine that is gone. Each append
 #' renews it. Each lease has a number, and an append under an older one is refused,
-#' so an owner who comes back too late changes nothing. Example: with `lease_s = 60`
+#' so an owner who comes back too late changes nothing; the result of a call that it
+#' made is kept as a late one ([run_agent()]). Example: with `lease_s = 60`
 #' and a tool that may take 300 seconds, the driver holds the lease for 360.
 #'
 #' @section The protocol of a store:
@@ -32,7 +33,9 @@
 #'   it returns. All lines are added or none. With `expect_head = ""` the run is
 #'   new. It raises `stale_head` (the run has another head), `run_exists`,
 #'   `no_such_run`, `not_owner` (the token holds no longer), or `store_write`.
-#'   With no lines, only `content` is kept.
+#'   With no lines, only `content` is kept; a store whose lock can be lost while its
+#'   owner lives takes that under an old token too, so that what a late owner has is
+#'   not lost.
 #' * `read(run_id)`: all lines, in order; raises `no_such_run`.
 #' * `runs()`: the ids of all runs that have a record.
 #' * `get_content(run_id, addresses = NULL)`: a named character vector, `NA` where the

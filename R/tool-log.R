@@ -11,7 +11,8 @@
 #'   `round` (these are `NA` outside a run), `name`, `arguments_hash`,
 #'   `result_hash`, `shown_hash`, `arguments`, `result` (`NA` with
 #'   `record = "hashes"`), `status`, `truncated`, `bytes`, `duration_s`, `ts`, and
-#'   the list columns `error_class`, `warnings`, `messages` and `guardrails`. No
+#'   the list columns `error_class`, `warnings`, `messages`, `guardrails` and `late` (how
+#'   an attempt ended that a new owner of the run had given up; see [run_agent()]). No
 #'   calls are zero rows. Anything else than a tool or result is an error of class
 #'   `warrant_error_input`.
 #' @examples
@@ -44,6 +45,7 @@ tool_log.default <- function(x, ...) {
 
 as_log <- function(columns) {
   columns$ts <- as.POSIXct(columns$ts, origin = "1970-01-01", tz = "UTC")
+  if (is.null(columns$late)) columns$late <- rep(list(character()), length(columns$name))
   tibble::new_tibble(columns, nrow = length(columns$name))
 }
 

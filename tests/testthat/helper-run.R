@@ -37,3 +37,14 @@ sound <- function(run) {
   testthat::expect_equal(nrow(faults), 0L)
   testthat::expect_true(attr(faults, "state") %in% c("sound", "open"))
 }
+
+# Two connections to one database, as two machines have them.
+two_stores <- function(lease_s = 60, env = parent.frame()) {
+  skip_if_not_installed("RSQLite")
+  path <- withr::local_tempfile(fileext = ".sqlite", .local_envir = env)
+  lapply(1:2, function(i) {
+    con <- DBI::dbConnect(RSQLite::SQLite(), path)
+    withr::defer(DBI::dbDisconnect(con), envir = env)
+    dbi_store(con, lease_s)
+  })
+}

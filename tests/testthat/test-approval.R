@@ -285,3 +285,17 @@ test_that("decisions are checked", {
   expect_warrant_error(decide_act("a", 1:3), "input")
   expect_warrant_error(decide_finish(1, usage = list(token = 1)), "input")
 })
+
+test_that("an equal call of the same step asks too, when the first one ran out of time", {
+  slow <- agent_tool(function(n) Sys.sleep(5), "send", "Sends.",
+    parameters = list(n = list(type = "integer")), side_effects = "external", timeout_s = 0.05
+  )
+  twice <- decide_act(list(
+    list(tool = "send", arguments = list(n = 1)), list(tool = "send", arguments = list(n = 1))
+  ))
+  run <- run_agent(agent(slow, script_planner(twice), policy = writes(approve_effects = character())), 1)
+  expect_equal(run$status, "awaiting_approval")
+  expect_equal(outcomes(run), c("timed_out", "approval_required"))
+  expect_equal(run$pending[[1]]$reason, "unknown_effect")
+  sound(run)
+})

@@ -1,17 +1,6 @@
 sample <- function(n = 4L) warrant:::sample_run(n)
 add <- function(...) warrant:::add_sample(...)
 
-# Two connections to one database, as two machines have them.
-two_stores <- function(lease_s = 60, env = parent.frame()) {
-  skip_if_not_installed("RSQLite")
-  path <- withr::local_tempfile(fileext = ".sqlite", .local_envir = env)
-  lapply(1:2, function(i) {
-    con <- DBI::dbConnect(RSQLite::SQLite(), path)
-    withr::defer(DBI::dbDisconnect(con), envir = env)
-    dbi_store(con, lease_s)
-  })
-}
-
 test_that("a lease runs out, and its owner is then fenced off", {
   wait <- local_clock(1000)
   stores <- two_stores(lease_s = 60)

@@ -1,7 +1,7 @@
 columns <- c(
   "run_id", "span_id", "agent_id", "step", "round", "name", "arguments_hash", "result_hash", "shown_hash",
   "arguments", "result", "status", "truncated", "bytes", "duration_s", "ts", "error_class", "warnings",
-  "messages", "guardrails"
+  "messages", "guardrails", "late"
 )
 
 test_that("no calls are zero rows of every column", {

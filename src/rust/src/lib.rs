@@ -19,6 +19,7 @@ mod owner;
 mod process;
 mod rule;
 mod run;
+mod run_late;
 mod run_log;
 mod run_setup;
 mod run_view;
@@ -58,6 +59,7 @@ extendr_module! {
     use process;
     use rule;
     use run;
+    use run_late;
     use run_log;
     use store;
     use tool;

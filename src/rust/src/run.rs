@@ -3,6 +3,7 @@
 
 use crate::convert::{named, text_of, to_robj, to_text, to_value};
 use crate::fault::{boxed, guard};
+use crate::run_late;
 use crate::run_setup::{self, unusable, Boxed, Content, KEY_NAME};
 use crate::run_view;
 use extendr_api::prelude::*;
@@ -11,7 +12,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 use warrant_core::canon;
 use warrant_core::digest::{hex, Digest};
-use warrant_core::event::{Status, StopReason};
+use warrant_core::event::{LateResult, Status, StopReason};
 use warrant_core::journal::{Chain, RunId};
 use warrant_core::run::{
     secret_reference, Acceptance, Call, Check, Clock, Effect, Failure, Given, History, Log,
@@ -19,7 +20,7 @@ use warrant_core::run::{
 };
 
 /// A run that this session drives.
-struct Drive {
+pub(crate) struct Drive {
     machine: Machine,
     /// Values of the step under way, and the answer.
     content: Content,
@@ -91,6 +92,11 @@ impl Drive {
             about = self.about(&effect)
         )
         .into())
+    }
+
+    pub(crate) fn late(&mut self, late: LateResult, at: f64) -> Result<(), Boxed> {
+        let clock = self.clock(at);
+        self.machine.late(late, clock).map_err(boxed)
     }
 
     fn about(&self, effect: &Effect) -> Robj {
@@ -184,7 +190,7 @@ fn arguments_of(call: &Call) -> Robj {
 }
 
 /// What an append to a store takes.
-fn keep(kept: &mut Option<Digest>, output: &Output, sync: bool) -> Robj {
+pub(crate) fn keep(kept: &mut Option<Digest>, output: &Output, sync: bool) -> Robj {
     let before = kept.map_or(String::new(), |d| d.to_hex());
     let Some(last) = output.records.last() else {
         if output.content.is_empty() {
@@ -217,7 +223,10 @@ fn keep_list(lines: &[&str], before: &str, head: &str, output: &Output, sync: bo
 
 type Handle = ExternalPtr<RefCell<Drive>>;
 
-fn with<T>(handle: &Robj, f: impl FnOnce(&mut Drive) -> Result<T, Boxed>) -> Result<T, Boxed> {
+pub(crate) fn with<T>(
+    handle: &Robj,
+    f: impl FnOnce(&mut Drive) -> Result<T, Boxed>,
+) -> Result<T, Boxed> {
     let gone = || unusable("this handle", "it is not of this session");
     let handle: Handle = handle.clone().try_into().map_err(|_| gone())?;
     let drive = handle.try_addr().map_err(|_| gone())?;
@@ -249,7 +258,7 @@ fn id_of(x: &Robj) -> Result<RunId, Boxed> {
     }
 }
 
-fn lines_of(x: &Robj) -> Vec<String> {
+pub(crate) fn lines_of(x: &Robj) -> Vec<String> {
     Strings::try_from(x)
         .map(|s| s.iter().map(|t| t.to_string()).collect())
         .unwrap_or_default()
@@ -259,7 +268,7 @@ fn digest_of(x: &Robj) -> Result<Digest, Boxed> {
     text_of(x, "digest")?.parse().map_err(boxed)
 }
 
-fn history(lines: &Robj, upto: &Robj) -> Result<History, Boxed> {
+pub(crate) fn history(lines: &Robj, upto: &Robj) -> Result<History, Boxed> {
     let upto = match upto.as_str() {
         Some(text) if !text.is_empty() => Some(text.parse().map_err(boxed)?),
         _ => None,
@@ -341,11 +350,13 @@ fn rs_run_resume(
             .collect::<Result<Vec<Value>, Boxed>>()?;
         let log = Log::open(history.state, history.chain, key).map_err(boxed)?;
         let machine = Machine::resume(log, setup, &content, secrets, clock).map_err(boxed)?;
+        let lost: Vec<String> = machine.state().lost().map(run_late::name_of).collect();
         let list = handle_list(Drive::new(machine, content, kept), &run);
         Ok(list!(
             run = list,
             steps = List::from_values(steps),
-            goal = goal
+            goal = goal,
+            lost = lost
         ))
     })
 }

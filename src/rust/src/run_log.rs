@@ -2,13 +2,14 @@
 
 use crate::convert::named;
 use crate::fault::{boxed, guard};
+use crate::run_late;
 use crate::run_setup::{self, unusable, Content};
 use extendr_api::prelude::*;
 use serde_json::Value;
 use std::collections::HashMap;
 use warrant_core::canon;
 use warrant_core::digest::Digest;
-use warrant_core::event::{CallFinished, Event};
+use warrant_core::event::{CallFinished, Event, LateResult};
 use warrant_core::journal::Line;
 use warrant_core::outcome::Outcome;
 
@@ -23,6 +24,7 @@ struct Row {
     span: Option<String>,
     at_ms: u64,
     guardrails: Vec<String>,
+    late: Vec<LateResult>,
 }
 
 #[derive(Default)]
@@ -71,6 +73,7 @@ impl Rows {
                         span: None,
                         at_ms: line.at,
                         guardrails: Vec::new(),
+                        late: Vec::new(),
                     });
                 }
             }
@@ -109,15 +112,41 @@ impl Rows {
                     row.guardrails.push(text);
                 }
             }
+            Event::LateResult(e) => self.late(e),
             _ => {}
         }
     }
+
+    fn late(&mut self, late: LateResult) {
+        if let Some(row) = self.at(late.step, late.action) {
+            if row.late.iter().all(|l| l.attempt != late.attempt) {
+                row.late.push(late);
+            }
+        }
+    }
+}
+
+/// What late drivers left beside a journal that had no place for it.
+fn left_beside(content: &Robj) -> Vec<LateResult> {
+    let texts = Strings::try_from(content).unwrap_or_default();
+    let named = content.names().into_iter().flatten().zip(texts.iter());
+    named
+        .filter(|(name, _)| name.starts_with(run_late::PREFIX))
+        .filter_map(|(name, text)| run_late::left(name, text.as_ref()))
+        .collect()
+}
+
+fn late_text(late: &LateResult, content: &Content) -> String {
+    let value = text_of(content, late.result.or(late.text));
+    let value = value.map_or(String::new(), |v| format!(": {v}"));
+    format!("attempt {}, {}{value}", late.attempt, late.outcome.word())
 }
 
 // The columns of `tool_log()` of a run.
 #[extendr]
 fn rs_run_log(lines: Robj, content: Robj) -> Robj {
     guard(|| {
+        let beside = left_beside(&content);
         let (content, _) = run_setup::content(&content)?;
         let lines = Strings::try_from(&lines).map_err(|e| unusable("a journal", e))?;
         let mut rows = Rows::default();
@@ -131,6 +160,7 @@ fn rs_run_log(lines: Robj, content: Robj) -> Robj {
             run = line.run.to_owned();
             rows.take(&line, event, digest);
         }
+        beside.into_iter().for_each(|late| rows.late(late));
         Ok(columns(&rows.rows, &run, &content))
     })
 }
@@ -217,6 +247,10 @@ fn columns(rows: &[Row], run: &str, content: &Content) -> Robj {
     let doubles =
         |f: &dyn Fn(&Row) -> f64| -> Robj { rows.iter().map(f).collect::<Vec<f64>>().into() };
     let guardrails = rows.iter().map(|r| -> Robj { r.guardrails.clone().into() });
+    let late = rows.iter().map(|r| -> Robj {
+        let texts = r.late.iter().map(|l| late_text(l, content));
+        texts.collect::<Vec<String>>().into()
+    });
     let round = std::iter::repeat_n(Rint::na(), rows.len());
     let values: Vec<(&str, Robj)> = vec![
         ("run_id", strings(rows.iter().map(|_| Some(run.to_owned())))),
@@ -266,6 +300,7 @@ fn columns(rows: &[Row], run: &str, content: &Content) -> Robj {
         ("warnings", lists("warnings")),
         ("messages", lists("messages")),
         ("guardrails", List::from_values(guardrails).into()),
+        ("late", List::from_values(late).into()),
     ];
     let names: Vec<&str> = values.iter().map(|(n, _)| *n).collect();
     named(names.into_iter(), values.into_iter().map(|(_, v)| v))

@@ -423,7 +423,8 @@ pub struct CallFinished {
     pub truncated: bool,
 }
 
-/// A call whose owner had been replaced did end; known too late to count.
+/// A call that a new owner had given up on (`recovered`) did end; known too late to
+/// count. Its members mean what they mean in [`CallFinished`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LateResult {
@@ -431,12 +432,30 @@ pub struct LateResult {
     pub action: u64,
     /// The attempt that ended.
     pub attempt: u64,
+    /// Address of what else is known; null: nothing.
+    pub notes: Option<Digest>,
     /// How it ended.
     pub outcome: Outcome,
     /// Address of the result; null where there is none.
     pub result: Option<Digest>,
     /// The step.
     pub step: u64,
+    /// Address of the text that would have been shown where it is not the result; else null.
+    pub text: Option<Digest>,
+}
+
+impl From<&CallFinished> for LateResult {
+    fn from(end: &CallFinished) -> Self {
+        LateResult {
+            action: end.action,
+            attempt: end.attempt,
+            notes: end.notes,
+            outcome: end.outcome,
+            result: end.result,
+            step: end.step,
+            text: end.text,
+        }
+    }
 }
 
 /// The run waits for people.
@@ -838,9 +857,11 @@ mod tests {
             LateResult {
                 action: 0,
                 attempt: 1,
+                notes: None,
                 outcome: Outcome::Error,
                 result: None,
                 step: 1,
+                text: Some(d("text")),
             }
             .into(),
             Paused {

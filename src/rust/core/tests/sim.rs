@@ -11,14 +11,17 @@
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use warrant_core::digest::Digest;
-use warrant_core::event::{Event, GuardrailVerdict, Stage, Status, Usage};
+use warrant_core::event::{
+    address, CallFinished, Event, GuardrailVerdict, LateResult, Stage, Status, Usage,
+};
 use warrant_core::journal::{Chain, Line, RunId};
 use warrant_core::limits::Limits;
 use warrant_core::outcome::Outcome;
 use warrant_core::policy::SideEffects;
 use warrant_core::run::{
     Acceptance, By, Call, Check, Clock, Decided, Effect, Effects, Ended, Failure, Finding, Given,
-    GrantRule, Guards, History, Log, Machine, Presence, Proposal, RunTool, Setup, State, Verdict,
+    GrantRule, Guards, History, Log, Machine, Presence, Proposal, RunTool, Settled, Setup, State,
+    Verdict,
 };
 use warrant_core::schema::Schema;
 use warrant_core::tool::{Tool, ToolSpec};
@@ -208,6 +211,10 @@ impl World {
 #[derive(Default)]
 struct Outside {
     performed: Vec<(String, String, u64)>,
+    /// Calls that ended when their driver had vanished.
+    ended: Vec<CallFinished>,
+    /// How many of them the journal took as late.
+    late: u32,
 }
 
 struct Sim {
@@ -221,6 +228,21 @@ struct Sim {
 
 /// The driver vanished.
 struct Crash;
+
+fn ended_later(call: &Call, outcome: Outcome) -> CallFinished {
+    CallFinished {
+        action: call.action,
+        attempt: call.attempt,
+        bytes: 1,
+        duration_us: 3,
+        notes: None,
+        outcome,
+        result: (outcome == Outcome::Executed).then(|| address(&KEY, &json!("ok"))),
+        step: call.step,
+        text: None,
+        truncated: false,
+    }
+}
 
 impl Sim {
     fn new(seed: u64, crash_one_in: u64) -> Self {
@@ -249,11 +271,18 @@ impl Sim {
     fn keep(&mut self, machine: &mut Machine) -> Result<(), Crash> {
         let output = machine.take_output();
         self.disk.content.extend(output.content);
+        let mut refused = false;
         for record in output.records {
-            if self.dice.one_in(self.crash_one_in) {
-                return Err(Crash);
+            refused = refused || self.dice.one_in(self.crash_one_in);
+            if !refused {
+                self.disk.lines.push(record.into_line());
+            } else if let (Event::CallFinished(end), _, _) = read(record.line()) {
+                // Who lost the run still knows how its call ended.
+                self.outside.ended.push(end);
             }
-            self.disk.lines.push(record.into_line());
+        }
+        if refused {
+            return Err(Crash);
         }
         if self.dice.one_in(self.crash_one_in) {
             return Err(Crash);
@@ -295,6 +324,11 @@ impl Sim {
                 let _ = log.decide(request, verdict, by, None, clock);
             }
         }
+        if self.dice.one_in(3) {
+            if let Some(end) = self.outside.ended.pop() {
+                self.settle(&mut log, end, clock);
+            }
+        }
         let output = log.take_output();
         self.disk.content.extend(output.content);
         self.disk
@@ -303,6 +337,37 @@ impl Sim {
         let log = self.disk.log();
         let setup = self.world.setup();
         Machine::resume(log, setup, &self.disk.content, Vec::new(), clock).expect("resumes")
+    }
+
+    /// Who lost the run hands in how its call ended.
+    fn settle(&mut self, log: &mut Log, end: CallFinished, clock: Clock) {
+        let was_lost = |log: &Log| log.state().lost().count();
+        let before = was_lost(log);
+        let late = match log.settle(end.clone(), clock).expect("settles") {
+            Settled::Late => 1,
+            Settled::Finished | Settled::Nowhere => 0,
+        };
+        assert_eq!(was_lost(log) + late, before);
+        self.outside.late += late as u32;
+        let again = log.settle(end, clock).expect("settles");
+        assert_eq!(again, Settled::Nowhere, "an end is recorded once");
+    }
+
+    /// The driver finds what a late one left.
+    fn late(&mut self, machine: &mut Machine) {
+        let Some(end) = self.outside.ended.pop() else {
+            return;
+        };
+        let attempt = (end.step, end.action, end.attempt);
+        let lost = machine.state().lost().any(|a| *a == attempt);
+        let used = (machine.state().used().clone(), machine.state().counts());
+        let clock = self.clock;
+        let taken = machine.late(LateResult::from(&end), clock);
+        assert_eq!(taken.is_ok(), lost);
+        assert!(machine.late(LateResult::from(&end), clock).is_err());
+        let after = (machine.state().used().clone(), machine.state().counts());
+        assert_eq!(used, after, "what is late counts for nothing");
+        self.outside.late += u32::from(lost);
     }
 
     fn verdict(&mut self) -> Option<Verdict> {
@@ -386,6 +451,9 @@ impl Sim {
     }
 
     fn plan(&mut self, machine: &mut Machine, step: u64) {
+        if self.dice.one_in(2) {
+            self.late(machine);
+        }
         let usage = Usage {
             cost_nano: self.dice.below(4),
             tokens: self.dice.below(20),
@@ -426,14 +494,18 @@ impl Sim {
         self.outside
             .performed
             .push((call.tool.clone(), call.key.clone(), call.attempt));
-        if self.dice.one_in(self.crash_one_in) {
-            return Err(Crash);
+        if self.dice.one_in(2) {
+            self.late(machine);
         }
         let outcome = match self.dice.below(8) {
             0 => Outcome::Error,
             1 => Outcome::TimedOut,
             _ => Outcome::Executed,
         };
+        if self.dice.one_in(self.crash_one_in) {
+            self.outside.ended.push(ended_later(call, outcome));
+            return Err(Crash);
+        }
         let clock = self.tick();
         let outcome = if self.world.guarded && outcome == Outcome::Executed {
             let found = self.findings(8);
@@ -568,6 +640,7 @@ impl Sim {
     }
 }
 
+/// How the runs ended, and how many ends of calls came `late`.
 fn simulate(seeds: std::ops::Range<u64>, crash_one_in: u64) -> BTreeMap<&'static str, u32> {
     let mut ends = BTreeMap::new();
     for seed in seeds {
@@ -575,6 +648,7 @@ fn simulate(seeds: std::ops::Range<u64>, crash_one_in: u64) -> BTreeMap<&'static
         let status = sim.to_the_end();
         sim.recount();
         sim.nothing_twice();
+        *ends.entry("late").or_default() += sim.outside.late;
         *ends
             .entry(status.map_or("never_started", Status::word))
             .or_default() += 1;
@@ -596,6 +670,12 @@ fn runs_that_crash_anywhere_keep_every_rule() {
     for status in ["completed", "failed", "stopped"] {
         assert!(ends.get(status).is_some_and(|n| *n > 10), "{ends:?}");
     }
+}
+
+#[test]
+fn what_ends_after_its_driver_lost_the_run_is_kept_once_and_counts_for_nothing() {
+    let ends = simulate(600..1600, 6);
+    assert!(ends.get("late").is_some_and(|n| *n > 10), "{ends:?}");
 }
 
 #[test]

@@ -203,7 +203,11 @@ pub fn addresses(event: &Event) -> Vec<(&'static str, Digest)> {
             add("error", data.error);
         }
         Event::Guardrail(data) => add("text", data.text),
-        Event::LateResult(data) => add("result", data.result),
+        Event::LateResult(data) => {
+            add("notes", data.notes);
+            add("result", data.result);
+            add("text", data.text);
+        }
         Event::Recovered(data) => add("text", data.text),
         Event::Rejected(data) => add("text", Some(data.text)),
         Event::Resumed(data) => {

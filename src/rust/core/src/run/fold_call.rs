@@ -137,19 +137,7 @@ impl State {
                 outcome: data.outcome,
             });
         }
-        let withheld = match data.outcome {
-            Outcome::Executed => false,
-            Outcome::Error
-            | Outcome::TimedOut
-            | Outcome::GuardrailBlocked
-            | Outcome::ToolExhausted => true,
-            outcome => return Err(Meaning::Outcome { outcome }),
-        };
-        if withheld != data.result.is_none() {
-            return Err(Meaning::Outcome {
-                outcome: data.outcome,
-            });
-        }
+        ends_a_call(data.outcome, data.result)?;
         self.counts.calls_finished += 1;
         if data.outcome == Outcome::TimedOut {
             self.note_unknown_effect(index)?;
@@ -181,11 +169,13 @@ impl State {
         };
         let index = self.open_action(data.step, action)?;
         self.is_calling(index, data.attempt, action)?;
+        let lost = (data.step, action, data.attempt);
         let tool = self.acting()?.actions[index].tool.clone();
         let idempotent = self.known()?.tools.get(&tool).is_some_and(|f| f.idempotent);
         match data.outcome {
             None if idempotent && data.attempt < MAX_ATTEMPTS => {
                 self.acting_mut()?.actions[index].progress = Progress::Open;
+                self.lost.insert(lost);
                 Ok(())
             }
             None => Err(Meaning::Repeated {
@@ -194,6 +184,7 @@ impl State {
             }),
             Some(Outcome::Interrupted) if !idempotent || data.attempt >= MAX_ATTEMPTS => {
                 self.note_unknown_effect(index)?;
+                self.lost.insert(lost);
                 self.end_action(
                     index,
                     Ending::refused(Outcome::Interrupted, data.text, digest),
@@ -229,5 +220,21 @@ impl State {
         } else {
             Err(Meaning::NoSuchAction { action })
         }
+    }
+}
+
+/// How a call can end, and that it has a result exactly when it executed.
+pub(super) fn ends_a_call(outcome: Outcome, result: Option<Digest>) -> Result<(), Meaning> {
+    let withheld = match outcome {
+        Outcome::Executed => false,
+        Outcome::Error | Outcome::TimedOut | Outcome::GuardrailBlocked | Outcome::ToolExhausted => {
+            true
+        }
+        _ => return Err(Meaning::Outcome { outcome }),
+    };
+    if withheld == result.is_none() {
+        Ok(())
+    } else {
+        Err(Meaning::Outcome { outcome })
     }
 }

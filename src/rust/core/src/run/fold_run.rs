@@ -7,8 +7,8 @@ use super::state::{
 use super::step::{Action, Closed, Progress, Step};
 use crate::digest::Digest;
 use crate::event::{
-    Counts, Decided, Decision, Finished, LateResult, PlanStarted, Resumed, RunStarted, Status,
-    StopReason, SCHEMA,
+    Counts, Decided, Decision, Finished, PlanStarted, Resumed, RunStarted, Status, StopReason,
+    SCHEMA,
 };
 
 impl State {
@@ -101,16 +101,6 @@ impl State {
             (Decision::Act | Decision::Finish, _) => return Err(out_of_place("decided")),
         };
         Ok(())
-    }
-
-    pub(super) fn late_result(&self, data: &LateResult) -> Result<(), Meaning> {
-        if data.outcome.started() && data.step <= self.used.steps {
-            Ok(())
-        } else {
-            Err(Meaning::Outcome {
-                outcome: data.outcome,
-            })
-        }
     }
 
     pub(super) fn paused(&mut self, pending: &[Digest]) -> Result<(), Meaning> {

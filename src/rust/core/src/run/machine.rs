@@ -380,10 +380,18 @@ impl Machine {
         }
         for index in 0..count {
             if self.startable(index) {
-                // Time may have passed since it was admitted.
-                if let Some(Gate::Refuse(refusal)) = self.gate(index, clock) {
-                    self.deny(index, &refusal, clock)?;
-                    continue;
+                // Since it was admitted, time may have passed, and an equal call may have
+                // ended with an effect that is not known.
+                match self.gate(index, clock) {
+                    Some(Gate::Refuse(refusal)) => {
+                        self.deny(index, &refusal, clock)?;
+                        continue;
+                    }
+                    Some(Gate::Ask(_) | Gate::Grant(_)) => {
+                        self.admitted[index] = false;
+                        return self.act(clock);
+                    }
+                    Some(Gate::Check | Gate::Free) | None => {}
                 }
                 return self.begin(index, clock);
             }

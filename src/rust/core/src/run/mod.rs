@@ -8,6 +8,7 @@ mod fold_call;
 mod fold_run;
 mod gate;
 mod history;
+mod late;
 mod log;
 mod machine;
 mod meaning;
@@ -22,6 +23,7 @@ pub use effect::{
     Call, Check, Clock, Decided, Effect, Ended, Failure, Finding, Given, Output, Proposal, Verdict,
 };
 pub use history::History;
+pub use late::{Attempt, Settled};
 pub use log::{secret_reference, By, Log};
 pub use machine::{Acceptance, Machine};
 pub use meaning::Meaning;

@@ -4,6 +4,7 @@
 //! machine itself stands on: an event that [`State::apply`] refuses is one the
 //! machine could not have recorded.
 
+use super::late::Attempt;
 use super::meaning::Meaning;
 use super::step::{Closed, Ending, Progress, Step};
 use crate::digest::Digest;
@@ -48,6 +49,8 @@ pub struct State {
     pub(super) grants_used: BTreeMap<u64, u64>,
     pub(super) unknown_effects: BTreeSet<CallOf>,
     pub(super) superseded: BTreeMap<CallOf, Digest>,
+    /// Attempts that an owner gave up on and that may still end.
+    pub(super) lost: BTreeSet<Attempt>,
     pub(super) closed: Option<Closed>,
 }
 
