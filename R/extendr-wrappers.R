@@ -120,6 +120,8 @@ rs_run_held <- function(base, id) .Call(wrap__rs_run_held, base, id)
 
 rs_run_unlock <- function(id) .Call(wrap__rs_run_unlock, id)
 
+rs_run_page <- function(lines, content, audit, case, about) .Call(wrap__rs_run_page, lines, content, audit, case, about)
+
 rs_can_fork <- function() .Call(wrap__rs_can_fork)
 
 rs_bundle_key <- function(bytes) .Call(wrap__rs_bundle_key, bytes)

@@ -16,6 +16,7 @@ mod interrupts;
 mod journal;
 mod manifest;
 mod owner;
+mod page;
 mod process;
 mod rule;
 mod run;
@@ -56,6 +57,7 @@ extendr_module! {
     use journal;
     use manifest;
     use owner;
+    use page;
     use process;
     use rule;
     use run;

@@ -164,6 +164,13 @@ pub(crate) fn setup(x: &Robj, tools: &Robj, key: &[u8; 32]) -> Result<Setup, Box
 
 /// A named character vector of content, and the key that is in it.
 pub(crate) fn content(x: &Robj) -> Result<(Content, [u8; 32]), Boxed> {
+    let (map, key) = values(x);
+    let key = key.ok_or_else(|| unusable("its content", "the content key is missing"))?;
+    Ok((map, key))
+}
+
+/// The same where the key may be missing: enough to look at.
+pub(crate) fn values(x: &Robj) -> (Content, Option<[u8; 32]>) {
     let names: Vec<String> = x
         .names()
         .map(|n| n.map(str::to_owned).collect())
@@ -185,8 +192,7 @@ pub(crate) fn content(x: &Robj) -> Result<(Content, [u8; 32]), Boxed> {
             map.insert(address, text.into_bytes());
         }
     }
-    let key = key.ok_or_else(|| unusable("its content", "the content key is missing"))?;
-    Ok((map, key))
+    (map, key)
 }
 
 /// The name under which a store keeps the content key.

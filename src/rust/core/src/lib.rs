@@ -19,6 +19,7 @@ pub mod journal;
 pub mod judge;
 pub mod limits;
 pub mod outcome;
+pub mod page;
 pub mod plain;
 pub mod policy;
 pub mod provider;
