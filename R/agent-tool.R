@@ -23,9 +23,8 @@
 #'   each (`list(n = list(type = "integer", minimum = 1))`), a whole schema of an
 #'   object as a list or JSON text, or `NULL` for none. A `default` there only tells
 #'   the model: what a call leaves out has the default of the R function. A
-#'   parameter may be marked `secret = TRUE` (see [secret_env()]), or `redact = TRUE` for
-#'   what is personal: only a keyed digest of its value is recorded, and neither the
-#'   planner's state nor the person who approves is shown it.
+#'   parameter may be marked `secret = TRUE` (see [secret_env()]), or `redact = TRUE`, which
+#'   is the same as naming it in `redact`.
 #' @param required Names of the arguments that must be given. By default all of a
 #'   named list of properties, and what a whole schema says.
 #' @param side_effects What a call does to the world: `"none"` only computes,
@@ -51,6 +50,17 @@
 #' @param record What the log keeps: `"full"` keeps arguments and results as text
 #'   (each as long as it was shown; think of memory, and of what is in them),
 #'   `"hashes"` only their digests, in under 200 bytes a call.
+#' @param redact Parameters that are personal: their names, or a named list that gives each
+#'   `TRUE` or a function, or one function for all. Of such a value only a keyed
+#'   digest is recorded, with what the function makes of it: neither logs, journals and
+#'   prints nor the person who approves is shown more. With
+#'   `redact = list(mail = function(x) sub("^(.).*@", "\\1***@", x))` they have `a***@x.org`.
+#'   The tool itself is given the value. Where the function fails, or
+#'   gives anything but one text, nothing is shown. What errors, warnings and messages of
+#'   the tool quote of it is struck out; a result is not searched.
+#' @param redact_result `TRUE`, or a function of the result that gives a text: only this
+#'   text leaves the call, to the model or planner as to logs and journals. Of the
+#'   result itself the journal of a run keeps a keyed digest.
 #' @returns A tool: a list of class `agent_tool` and `llmr_tool` with `name`,
 #'   `description`, `schema`, the governed function `fn`, and the policy as
 #'   `governance` (also an attribute). A definition that cannot hold is an error
@@ -76,7 +86,7 @@ agent_tool <- function(fn, name, description, parameters = NULL, required = NULL
                        requires_approval = FALSE, timeout_s = NULL, max_calls = Inf,
                        max_bytes = Inf, ..., scopes = NULL, idempotent = NULL, cost = NULL,
                        isolation = c("session", "process"), captures = NULL,
-                       record = c("full", "hashes")) {
+                       record = c("full", "hashes"), redact = NULL, redact_result = NULL) {
   check_closure(fn)
   check_string(name, empty = TRUE)
   check_string(description, empty = TRUE)
@@ -89,6 +99,7 @@ agent_tool <- function(fn, name, description, parameters = NULL, required = NULL
   check_names(required, null = TRUE)
   check_names(scopes, null = TRUE)
   check_captures(captures, fn)
+  redact <- check_redact(redact, redact_result, fn)
   spec <- list(
     name = name, description = description, parameters = as_parameters(parameters),
     required = if (!is.null(required)) I(required), formals = I(as.character(setdiff(names(formals(fn)), "..."))),
@@ -98,9 +109,10 @@ agent_tool <- function(fn, name, description, parameters = NULL, required = NULL
     timeout_s = timeout_s, max_calls = max_calls, max_bytes = max_bytes,
     scopes = I(as.character(scopes)), idempotent = if (!is.null(idempotent)) check_flag(idempotent),
     cost = cost, isolation = one_of(isolation, c("session", "process")),
-    record = one_of(record, c("full", "hashes"))
+    record = one_of(record, c("full", "hashes")),
+    redact = I(as.character(names(redact$arguments)))
   )
-  new_agent_tool(spec, fn, captures, new_count())
+  new_agent_tool(spec, fn, captures, redact, new_count())
 }
 
 #' Ask a person before each call of a tool
@@ -136,7 +148,7 @@ human_gate <- function(tool, prompt = NULL, ttl_s = NULL) {
   spec["prompt"] <- list(prompt)
   spec["ttl_s"] <- list(ttl_s)
   spec$requires_approval <- TRUE
-  new_agent_tool(spec, core$raw_fn, core$captures, core$count)
+  new_agent_tool(spec, core$raw_fn, core$captures, core$redact, core$count)
 }
 
 #' Make an independent copy of a tool
@@ -154,16 +166,18 @@ human_gate <- function(tool, prompt = NULL, ttl_s = NULL) {
 #' @export
 fresh_tool <- function(tool) {
   core <- tool_core(tool)
-  new_agent_tool(core$spec, core$raw_fn, core$captures, new_count())
+  new_agent_tool(core$spec, core$raw_fn, core$captures, core$redact, new_count())
 }
 
-new_agent_tool <- function(spec, fn, captures, count, call = caller_env()) {
+new_agent_tool <- function(spec, fn, captures, redact, count, call = caller_env()) {
   # Without names an environment is a plain value to saveRDS(): all that is
   # needed to be live again is in it.
   core <- new.env(parent = emptyenv())
   core$spec <- spec
   core$raw_fn <- fn
   core$captures <- captures
+  core$redact <- redact
+  core$redacts <- any(vapply(redact$arguments, is.function, NA))
   core$count <- count
   core$ptr <- unwrap_core(rs_tool_new(spec, count$id, count$calls), call)
   info <- rs_tool_info(core$ptr)
@@ -303,6 +317,9 @@ format.agent_tool <- function(x, ...) {
     sprintf("<agent_tool> %s(%s)", x$name, paste(names(x$schema$properties), collapse = ", ")),
     paste0("* ", x$description),
     paste0("* side effects: ", effects, if (policy$requires_approval) ", asks a person first"),
+    if (length(core$secrets) || !is.null(core$redact$result)) {
+      paste0("* hidden: ", paste(c(core$secrets, if (!is.null(core$redact$result)) "the result"), collapse = ", "))
+    },
     if (length(policy$scopes)) paste0("* scopes: ", paste(policy$scopes, collapse = ", ")),
     paste0("* limits: ", if (length(limits)) paste(limits, collapse = ", ") else "none"),
     paste0("* runs in: ", policy$isolation, "; calls started: ", rs_tool_calls(tool_ptr(core)))

@@ -122,12 +122,9 @@ new_approval_request <- function(x, cores = NULL) {
   x$expires_ms <- NULL
   core <- cores[[x$tool]]
   if (!is.null(core)) x["description"] <- list(core$spec$description)
-  hidden <- vapply(x$arguments, is_hidden, NA)
-  x$arguments[hidden] <- "<redacted>"
+  x$arguments <- shown_arguments(x$arguments)
   structure(x, class = "approval_request")
 }
-
-is_hidden <- function(x) is.list(x) && identical(names(x), "secret_hmac")
 
 #' @export
 format.approval_request <- function(x, ...) {

@@ -67,11 +67,13 @@ run_call <- function(core, arguments, approver = NULL, context = no_context, cal
   }
   ptr <- core$ptr
   number <- begun$call
+  texts <- if (core$redacts) redacted_arguments(core, begun$args)
+  if (length(texts)) unwrap_core(rs_call_shown(number, texts), call)
   started <- is.null(begun$recorded)
   open <- TRUE
   on.exit(if (open) leave_call(ptr, number, started))
   if (!started) {
-    answer <- ask(core, begun, approver, call)
+    answer <- ask(core, begun, texts, approver, call)
     open <- FALSE
     if (answer$decision == "edit") {
       rs_call_drop(number)
@@ -85,6 +87,10 @@ run_call <- function(core, arguments, approver = NULL, context = no_context, cal
   }
   core$count$calls <- begun$used
   out <- perform(core, begun$args, context$timeout_s)
+  if (length(core$secrets)) out <- without_secrets(core, out, begun$args)
+  if (!is.null(core$redact$result) && out$how == "executed") {
+    out <- with_redacted_result(core, out, context$kept)
+  }
   open <- FALSE
   end <- rs_call_finish(ptr, number, out$how, out$value, out$class, out$warnings, out$messages)
   if (is.null(end$status)) unwrap_core(end, call) else end
@@ -180,10 +186,12 @@ plain <- function(x) {
   if (grepl("\033", x, fixed = TRUE)) cli::ansi_strip(x) else x
 }
 
-ask <- function(core, begun, approver, call) {
+ask <- function(core, begun, texts, approver, call) {
   if (is.null(approver)) return(list(decision = "none"))
   args <- begun$args
   args[intersect(core$secrets, names(args))] <- "<redacted>"
+  texts <- texts[!is.na(texts)]
+  args[names(texts)] <- texts
   answer <- approver(list(
     tool = core$spec$name, description = core$spec$description, prompt = core$spec$prompt,
     arguments = args, side_effects = core$governance$side_effects, reason = begun$reason

@@ -6,6 +6,8 @@
 #' @useDynLib warrant, .registration = TRUE
 NULL
 
+rs_call_arguments <- function(ptr, arguments) .Call(wrap__rs_call_arguments, ptr, arguments)
+
 rs_call_begin <- function(ptr, arguments, clock, approved, origin, step, round) .Call(wrap__rs_call_begin, ptr, arguments, clock, approved, origin, step, round)
 
 rs_call_decided <- function(ptr, call, decision, why) .Call(wrap__rs_call_decided, ptr, call, decision, why)
@@ -15,6 +17,8 @@ rs_call_drop <- function(call) .Call(wrap__rs_call_drop, call)
 rs_call_finish <- function(ptr, call, how, value, error_class, warnings, messages) .Call(wrap__rs_call_finish, ptr, call, how, value, error_class, warnings, messages)
 
 rs_call_abandon <- function(ptr, call) .Call(wrap__rs_call_abandon, ptr, call)
+
+rs_call_shown <- function(call, texts) .Call(wrap__rs_call_shown, call, texts)
 
 rs_chat_join <- function(texts) .Call(wrap__rs_chat_join, texts)
 
@@ -170,7 +174,7 @@ rs_run_read <- function(lines, content, upto) .Call(wrap__rs_run_read, lines, co
 
 rs_run_lefts <- function(lines) .Call(wrap__rs_run_lefts, lines)
 
-rs_run_normal <- function(tool, arguments) .Call(wrap__rs_run_normal, tool, arguments)
+rs_run_normal <- function(tool, arguments, redacted, key) .Call(wrap__rs_run_normal, tool, arguments, redacted, key)
 
 rs_run_decide <- function(lines, content, request, decision, at) .Call(wrap__rs_run_decide, lines, content, request, decision, at)
 
@@ -202,7 +206,7 @@ rs_tool_info <- function(ptr) .Call(wrap__rs_tool_info, ptr)
 
 rs_tool_calls <- function(ptr) .Call(wrap__rs_tool_calls, ptr)
 
-rs_tool_spec <- function(ptr, code, captures, not_covered) .Call(wrap__rs_tool_spec, ptr, code, captures, not_covered)
+rs_tool_spec <- function(ptr, code, captures, not_covered, redact) .Call(wrap__rs_tool_spec, ptr, code, captures, not_covered, redact)
 
 rs_tool_schema <- function(ptr, provider, strict) .Call(wrap__rs_tool_schema, ptr, provider, strict)
 

@@ -73,7 +73,8 @@ tool_spec <- function(core, seen = list()) {
   taken <- core$taken %or% taken_captures(core, seen)
   spec <- unwrap_core(rs_tool_spec(
     tool_ptr(core), rs_hash_object(core$raw_fn)$digest, named_list(taken$digests),
-    named_list(as.list(taken$not_covered))
+    named_list(as.list(taken$not_covered)),
+    named_list(redact_digests(core$redact, c(seen, list(core))))
   ))
   c(spec, list(not_covered = taken$not_covered))
 }

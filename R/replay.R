@@ -36,7 +36,7 @@ replay_run <- function(agent, run) {
     if (is.null(before)) break
     again <- tryCatch(agent$planner(state, cards), error = identity)
     recorded[[i]] <- before
-    replayed[[i]] <- decision_text(again, agent)
+    replayed[[i]] <- decision_text(again, agent, kept$content[["key"]])
     same <- identical(recorded[[i]], replayed[[i]])
     if (!same) break
   }
@@ -63,14 +63,17 @@ recorded_decision <- function(run, i) {
   if (run$status == "completed") finish_text(run$answer)
 }
 
-decision_text <- function(decision, agent) {
+decision_text <- function(decision, agent, key) {
   if (inherits(decision, "error")) return(paste("error:", plain(conditionMessage(decision))))
   if (!inherits(decision, "agent_decision")) return(paste("no decision:", friendly(decision)))
   if (decision$decision == "finish") return(finish_text(decision$answer))
-  texts <- vapply(decision$actions, function(action) {
-    tool <- agent$tools[[action$tool]]
-    ptr <- if (!is.null(tool)) tool_ptr(tool_core(tool))
-    action_text(action$tool, unwrap_core(rs_run_normal(ptr, action$arguments)))
+  cores <- lapply(agent$tools, tool_core)
+  texts <- vapply(with_redacted(decision, cores)$actions, function(action) {
+    core <- cores[[action$tool]]
+    ptr <- if (!is.null(core)) tool_ptr(core)
+    action_text(
+      action$tool, unwrap_core(rs_run_normal(ptr, action$arguments, action$redacted, key))
+    )
   }, "")
   paste(texts, collapse = "; ")
 }

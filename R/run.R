@@ -42,8 +42,9 @@
 #' @param run A run, or the id of one in the agent's store.
 #' @param approvals Decisions made by [approval()]: one, or a list.
 #' @param secrets Values of secret or redacted arguments that were given before the
-#'   pause: of these only keyed digests were kept. A call that lacks its secret is
-#'   `interrupted`.
+#'   pause: a vector, or a list of values, in any order (names do not count). Of these only
+#'   keyed digests were kept, by which each finds its place. A call that lacks its secret
+#'   is `interrupted`. What was given by [secret_env()] is read again by itself.
 #' @param store A store.
 #' @returns A list of class `agent_run`: `run_id`, `status`, `stop_reason`, `answer`,
 #'   `error`, `goal`, `steps` (as a planner sees them, with one that is under way),
@@ -88,6 +89,7 @@ run_agent <- function(agent, goal, run_id = NULL) {
 resume_run <- function(agent, run, approvals = NULL, secrets = NULL) {
   check_class(agent, "agent", "agent()")
   approvals <- check_approvals(approvals)
+  secrets <- check_secrets(secrets)
   store <- if (inherits(run, "agent_run")) run$store else agent$store
   run_id <- if (inherits(run, "agent_run")) run$run_id else check_run_id(run, "run")
   token <- named_for(store$lock(run_id))
@@ -102,7 +104,7 @@ resume_run <- function(agent, run, approvals = NULL, secrets = NULL) {
     kept <- record_decision(store, token, run_id, kept, decision, agent$audit)
   }
   resumed <- unwrap_core(rs_run_resume(
-    run_setup(agent), tool_pointers(agent), kept$lines, kept$content, as.list(secrets), now_ms()
+    run_setup(agent), tool_pointers(agent), kept$lines, kept$content, secrets, now_ms()
   ))
   drive <- new_drive(agent, store, resumed$run, resumed$goal, resumed$steps)
   if (needs_lease(store)) drive$lost <- resumed$lost
@@ -168,6 +170,7 @@ new_drive <- function(agent, store, core, goal, steps) {
   drive$steps <- steps
   drive$cards <- tool_cards(agent)
   drive$cores <- lapply(agent$tools, tool_core)
+  drive$redacts <- any(vapply(drive$cores, function(core) core$redacts, NA))
   drive$origin <- unwrap_core(rs_origin(core$run_id, ""))
   drive$looked_at <- list()
   drive
@@ -239,6 +242,7 @@ do_plan <- function(drive, left) {
     )
     return(fail_run(drive, "invalid_decision", text))
   }
+  if (drive$redacts) decision <- with_redacted(decision, drive$cores)
   out <- rs_run_decided(drive$handle, unclass(decision), now_ms())
   # A value without a JSON form: nothing was decided.
   if (inherits(out, "warrant_fault") && out$kind == "input") {
@@ -268,15 +272,18 @@ do_call <- function(drive, call) {
     drive$store$renew(drive$token, hold_s)
   }
   context <- new_context(drive$origin, call$step, approved = TRUE, timeout_s = call$timeout_s)
+  core <- drive$cores[[call$tool]]
+  if (!is.null(core$redact$result)) context$kept <- new.env(parent = emptyenv())
   before <- the$call_key
   on.exit(the$call_key <- before)
   the$call_key <- call$key
   # What call_tool() raises is a fault of its caller; here it is how the call ended.
   result <- tryCatch(
-    run_call(drive$cores[[call$tool]], call$arguments, NULL, context),
+    run_call(core, call$arguments, NULL, context),
     warrant_error = identity
   )
   end <- check_result(drive, call, call_end(result))
+  if (length(context$kept$value)) end$hidden <- json_or_null(context$kept$value[[1]])
   if (length(drive$lost)) take_late(drive)
   rs_run_called(drive$handle, call$action, call$attempt, end, now_ms())
 }
@@ -406,5 +413,10 @@ do_judge <- function(drive, answer) {
 }
 
 now_ms <- function() floor(now() * 1000)
+
+json_or_null <- function(x) {
+  text <- rs_to_json(x)
+  if (inherits(text, "warrant_fault")) NULL else text
+}
 
 normal_form <- function(x) unwrap_core(rs_from_json(unwrap_core(rs_to_json(x))))

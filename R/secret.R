@@ -7,7 +7,9 @@
 #'
 #' Only R code can pass a reference: JSON text from a model cannot name an
 #' environment variable. A literal that reaches a secret parameter is recorded
-#' only as a keyed digest that cannot be guessed from outside the session.
+#' only as a keyed digest that cannot be guessed from outside the session. What errors,
+#' warnings and messages of the tool quote of a secret of three letters or more is
+#' struck out. For what is personal rather than secret see `redact` in [agent_tool()].
 #'
 #' @param name Name of the environment variable.
 #' @returns A reference of class `warrant_secret`.

@@ -113,3 +113,149 @@ test_that("a redacted argument is in no file of a run, which still verifies (H20
   faults <- verify_audit(trail, content = store)
   expect_identical(attr(faults, "state"), "sound")
 })
+
+masked <- bare(function(x) sub("^(.).*@", "\\1***@", x))
+
+# Every byte that a run leaves: its files, the run and its log saved, and what prints.
+all_of_run <- function(dir, run) {
+  saved <- c(run[setdiff(names(run), "store")], list(tool_log(run)))
+  files <- list.files(dir, recursive = TRUE, full.names = TRUE)
+  c(
+    unlist(lapply(files, readLines, warn = FALSE)), rawToChar(serialize(saved, NULL, ascii = TRUE)),
+    capture.output(print(run), str(saved), print(as_trajectory(run)), str(unclass(as_trajectory(run))))
+  )
+}
+
+mail_agent <- function(dir, ..., side_effects = "none", redact = list(to = masked), planner = NULL) {
+  tool <- agent_tool(bare(function(to, n) list(sent = nchar(to), n = n)), "mail", "Mail somebody.",
+    parameters = list(to = list(type = "string"), n = list(type = "integer")),
+    side_effects = side_effects, redact = redact, ...
+  )
+  if (is.null(planner)) planner <- script_planner(decide_act("mail", list(to = "ann.smith@x.org", n = 1L)))
+  agent(tool, planner,
+    policy = writes(), store = file_store(file.path(dir, "runs")), audit = audit_jsonl(file.path(dir, "trail.jsonl"))
+  )
+}
+
+test_that("what a function makes of an argument is shown, the function is given the argument", {
+  dir <- withr::local_tempdir()
+  a <- mail_agent(dir)
+  run <- run_agent(a, "go")
+  expect_identical(run$steps[[1]]$result$sent, 15L)
+  expect_match(tool_log(run)$arguments, "\"redacted\":\"a***@x.org\"", fixed = TRUE)
+  expect_match(tool_log(a$tools$mail)$arguments, "a***@x.org", fixed = TRUE)
+  expect_identical(tool_log(run)$arguments_hash, warrant:::rs_sha256(tool_log(run)$arguments))
+  expect_false(any(grepl("smith", c(all_of_run(dir, run), traces(a$tools$mail, list())), fixed = TRUE)))
+  faults <- verify_audit(a$audit, content = run$store)
+  expect_identical(nrow(faults), 0L)
+  expect_true(replay_run(a, run)$same)
+})
+
+test_that("the person who approves sees what the function makes of it", {
+  dir <- withr::local_tempdir()
+  a <- mail_agent(dir, side_effects = "write")
+  run <- run_agent(a, "go")
+  expect_identical(run$pending[[1]]$arguments$to, "a***@x.org")
+  expect_output(print(run), "a***@x.org", fixed = TRUE)
+  run <- approve_tool_call(run, "approve", approver = "p")
+  run <- resume_run(a, run, secrets = list(to = "ann.smith@x.org"))
+  expect_identical(outcomes(run), "executed")
+  expect_false(any(grepl("smith", all_of_run(dir, run), fixed = TRUE)))
+  seen <- NULL
+  call_tool(human_gate(a$tools$mail), list(to = "ann.smith@x.org", n = 1L), approver = function(request) {
+    seen <<- request$arguments
+    NULL
+  })
+  expect_identical(seen, list(n = 1L, to = "a***@x.org"))
+})
+
+test_that("what a resume is told again must be values", {
+  dir <- withr::local_tempdir()
+  a <- mail_agent(dir, side_effects = "write")
+  run <- approve_tool_call(run_agent(a, "go"), "approve", approver = "p")
+  for (bad in list(secret_env("HOME"), list(secret_env("HOME")), list(mean), globalenv(), quote(x))) {
+    expect_warrant_error(resume_run(a, run, secrets = bad), "input", argument = "secrets")
+  }
+  expect_identical(outcomes(resume_run(a, run, secrets = c("other", "ann.smith@x.org"))), "executed")
+})
+
+test_that("a redaction that fails shows nothing", {
+  for (bad in list(bare(function(x) stop(x)), bare(function(x) c(x, x)), bare(function(x) NA_character_), bare(function(x) list(x)))) {
+    dir <- withr::local_tempdir()
+    run <- run_agent(mail_agent(dir, redact = list(to = bad), redact_result = bad), "go")
+    expect_identical(outcomes(run), "executed")
+    expect_identical(run$steps[[1]]$result, "<redacted>")
+    expect_match(tool_log(run)$arguments, "\"redacted\":null", fixed = TRUE)
+    expect_match(tool_log(run)$warnings[[1]], "redaction of the result failed")
+    expect_false(any(grepl("smith", all_of_run(dir, run), fixed = TRUE)))
+  }
+})
+
+test_that("a redacted result leaves the call only as its text, and a keyed digest of it is kept", {
+  dir <- withr::local_tempdir()
+  find <- agent_tool(bare(function(n) list(name = "Ann Smith", n = n)), "find", "Finds.",
+    parameters = list(n = list(type = "integer")), side_effects = "none",
+    redact_result = bare(function(x) paste("a person of", nchar(x$name), "letters"))
+  )
+  expect_identical(call_tool(find, list(n = 1L))$value, "a person of 9 letters")
+  store <- file_store(file.path(dir, "runs"))
+  planner <- function(state, tools) {
+    if (length(state$steps)) decide_finish(state$steps[[1]]$result) else decide_act("find", list(n = 1L))
+  }
+  a <- agent(find, planner, store = store)
+  run <- run_agent(a, "go")
+  expect_identical(run$answer, "a person of 9 letters")
+  expect_false(any(grepl("Smith", all_of_run(dir, run), fixed = TRUE)))
+  key <- store$get_content(run$run_id, "key")[[1]]
+  true <- warrant:::rs_content_addresses(key, warrant:::rs_to_json(list(name = "Ann Smith", n = 1L)))
+  expect_true(any(grepl(true, store$get_content(run$run_id), fixed = TRUE)))
+  expect_identical(nrow(verify_audit(run, content = store)), 0L)
+})
+
+test_that("what a tool quotes of a secret is struck out of its errors and warnings", {
+  quoting <- agent_tool(bare(function(pin) {
+    warning("odd: ", pin)
+    message("got ", pin)
+    stop("no door for ", pin)
+  }), "enter", "Enter.", parameters = list(pin = list(type = "integer")), redact = "pin")
+  result <- call_tool(quoting, list(pin = 58213L))
+  expect_identical(result$content, "ERROR: no door for <redacted>")
+  expect_false(any(grepl("58213", traces(quoting, list(result)), fixed = TRUE)))
+})
+
+test_that("what is redacted, and how, is part of what a tool is", {
+  make <- function(...) {
+    agent_tool(bare(function(a, b) a), "t", "T.", parameters = list(a = list(type = "string"), b = list()), ...)
+  }
+  first <- make(redact = list(a = masked))
+  hashes <- vapply(list(
+    make(), make(redact = "a"), make(redact = c("a", "b")), first, make(redact = masked),
+    make(redact = list(a = bare(function(x) "none"))), make(redact_result = TRUE), make(redact_result = masked)
+  ), hash_tool_spec, "")
+  expect_identical(anyDuplicated(hashes), 0L)
+  expect_identical(hash_tool_spec(first), hash_tool_spec(make(redact = list(a = masked))))
+  expect_identical(hash_tool_spec(human_gate(first)), hash_tool_spec(human_gate(make(redact = list(a = masked)))))
+  expect_output(print(first), "hidden: a", fixed = TRUE)
+  expect_identical(call_tool(fresh_tool(first), list(a = "ann@x.org", b = 1))$status, "executed")
+  expect_match(call_tool(make(redact = masked), list(a = "ann@x.org", b = "bob@x.org"))$arguments, "b***@x.org", fixed = TRUE)
+  for (bad in list("z", list(a = FALSE), list(masked), 1, list(a = "x"))) expect_warrant_error(make(redact = bad), "input")
+  expect_warrant_error(make(redact_result = "x"), "input")
+})
+
+test_that("a digest that a planner types elsewhere gives no secret away", {
+  dir <- withr::local_tempdir()
+  got <- NULL
+  echo <- agent_tool(bare(function(x) x), "echo", "Echoes.", parameters = list(x = list()), side_effects = "none")
+  keep <- agent_tool(bare(function(pin) TRUE), "keep", "Keeps.", parameters = list(pin = list(type = "integer")),
+    side_effects = "none", redact = "pin"
+  )
+  planner <- function(state, tools) {
+    if (!length(state$steps)) return(decide_act("keep", list(pin = 58213L)))
+    if (length(state$steps) == 1L) return(decide_act("echo", list(x = state$steps[[1]]$arguments$pin)))
+    got <<- state$steps[[2]]
+    decide_finish("done")
+  }
+  run_agent(agent(list(echo, keep), planner), "go")
+  expect_identical(got$outcome, "executed")
+  expect_named(got$result, "secret_hmac")
+})

@@ -2,6 +2,7 @@
 
 use crate::convert::{inherits, named, text_of, to_robj, to_value, Fields};
 use crate::fault::guard;
+use crate::run_setup::redactions;
 use crate::tool::{handle, locked, random, session_key, span, Handle};
 use extendr_api::prelude::*;
 use serde_json::Value;
@@ -75,13 +76,7 @@ fn begin(
     if exhausted {
         return Ok(exhaust(handle, open));
     }
-    let schema = tool.schema().as_value();
-    let args = open.arguments.value().as_object().map(|map| {
-        let values = map
-            .iter()
-            .map(|(name, value)| to_robj(value, member_schema(schema, name), schema));
-        named(map.keys().map(String::as_str), values)
-    });
+    let args = values(handle, &open.arguments);
     let recorded = ask.then(|| String::from_utf8_lossy(open.arguments.recorded()).into_owned());
     let call = open.entry.order;
     open.since = (!ask).then(Instant::now);
@@ -100,6 +95,39 @@ fn begin(
         .text(reason)
         .number(handle.meter.used() as f64)
         .finish())
+}
+
+// Records what is shown in place of redacted arguments of a call that began.
+#[extendr]
+fn rs_call_shown(call: f64, texts: Robj) -> Robj {
+    guard(|| {
+        let mut calls = locked(&OPEN);
+        let open = calls.get_mut(&(call as u64)).ok_or(Error::Closed)?;
+        open.entry.arguments = open.arguments.show(&redactions(&texts));
+        Ok(())
+    })
+}
+
+// The arguments of a call as R values, where they are valid; else NULL.
+#[extendr]
+fn rs_call_arguments(ptr: Robj, arguments: Robj) -> Robj {
+    guard(|| {
+        let handle = handle(&ptr)?;
+        let read = read(&handle, &arguments)?.ok();
+        Ok(read
+            .and_then(|a| values(&handle, &a))
+            .unwrap_or_else(|| ().into()))
+    })
+}
+
+/// The arguments by name, as R values.
+fn values(handle: &Handle, arguments: &Arguments) -> Option<Robj> {
+    let schema = handle.tool.schema().as_value();
+    let map = arguments.value().as_object()?;
+    let values = map
+        .iter()
+        .map(|(name, value)| to_robj(value, member_schema(schema, name), schema));
+    Some(named(map.keys().map(String::as_str), values))
 }
 
 // What a person decided of a call that asked: approve takes one call of the budget.
@@ -132,7 +160,7 @@ fn rs_call_decided(ptr: Robj, call: f64, decision: Robj, why: Robj) -> Robj {
                 Outcome::ApprovalRequired,
                 format!(
                     "\"{name}\" needs a person's approval{}{}. It was not run.",
-                    if unsure(&handle, open.entry.arguments) {
+                    if unsure(&handle, open.arguments.digest()) {
                         ", since it is not known what an equal call did"
                     } else {
                         ""
@@ -359,7 +387,7 @@ fn refuse(handle: &Handle, mut entry: Entry, refused: Refused) -> Robj {
         Outcome::InvalidArguments,
         shown,
         Texts::default(),
-        &recorded,
+        (&recorded, None),
         None,
     )
 }
@@ -405,19 +433,20 @@ fn settle(
         outcome,
         shown,
         extra,
-        open.arguments.recorded(),
+        (open.arguments.recorded(), Some(open.arguments.digest())),
         value,
     )
 }
 
-/// Writes the row and gives the end of the call.
+/// Writes the row and gives the end of the call. `of` is the digest by which equal
+/// calls are known.
 fn log(
     handle: &Handle,
     mut entry: Entry,
     outcome: Outcome,
     shown: Shown,
     mut extra: Texts,
-    recorded: &[u8],
+    (recorded, of): (&[u8], Option<Digest>),
     value: Option<Robj>,
 ) -> Robj {
     entry.outcome = outcome;
@@ -461,7 +490,8 @@ fn log(
     let ledger: &Mutex<Ledger> = &handle.ledger;
     let mut ledger = locked(ledger);
     if matches!(outcome, Outcome::TimedOut | Outcome::Interrupted) && !handle.tool.idempotent() {
-        ledger.note_unknown_effect(entry.arguments);
+        of.into_iter()
+            .for_each(|digest| ledger.note_unknown_effect(digest));
     }
     ledger.push(entry);
     end
@@ -535,9 +565,11 @@ impl Fault for Error {
 
 extendr_module! {
     mod call;
+    fn rs_call_arguments;
     fn rs_call_begin;
     fn rs_call_decided;
     fn rs_call_drop;
     fn rs_call_finish;
     fn rs_call_abandon;
+    fn rs_call_shown;
 }

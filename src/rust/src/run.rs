@@ -537,9 +537,10 @@ fn rs_run_lefts(lines: Robj) -> Robj {
     })
 }
 
-// The arguments of a decision as a journal would hold them: canonical JSON.
+// The arguments of a decision as the journal of a run with this key would hold them:
+// canonical JSON.
 #[extendr]
-fn rs_run_normal(tool: Robj, arguments: Robj) -> Robj {
+fn rs_run_normal(tool: Robj, arguments: Robj, redacted: Robj, key: Robj) -> Robj {
     guard(|| {
         let given = run_setup::given(&arguments)?;
         let raw = match &given {
@@ -553,15 +554,18 @@ fn rs_run_normal(tool: Robj, arguments: Robj) -> Robj {
             return Ok(to_text(&plain));
         }
         let tool = &crate::tool::handle(&tool)?.tool;
+        let key = digest_of(&key)?;
+        let key = key.as_bytes();
         let read = match &given {
-            Given::Text(text) => tool.read_arguments(text.as_bytes(), &[0; 32]),
-            Given::Value(value) => tool.take_arguments(value.clone(), &[0; 32]),
-            Given::Referring(value, names) => {
-                tool.take_with_references(value.clone(), &[0; 32], names)
-            }
+            Given::Text(text) => tool.read_arguments(text.as_bytes(), key),
+            Given::Value(value) => tool.take_arguments(value.clone(), key),
+            Given::Referring(value, names) => tool.take_with_references(value.clone(), key, names),
         };
         let recorded = match read {
-            Ok(arguments) => Some(arguments.recorded().to_vec()),
+            Ok(mut arguments) => {
+                arguments.show(&run_setup::redactions(&redacted));
+                Some(arguments.recorded().to_vec())
+            }
             Err(refused) => refused.recorded,
         };
         let text = recorded.and_then(|r| String::from_utf8(r).ok());

@@ -7,6 +7,7 @@ use extendr_api::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
+use warrant_core::canon;
 use warrant_core::digest::Digest;
 use warrant_core::error::{Fault, Kind};
 use warrant_core::event::{GuardrailVerdict, Stage, Usage};
@@ -18,7 +19,7 @@ use warrant_core::run::{
     Setup, Verdict,
 };
 use warrant_core::schema::Schema;
-use warrant_core::tool::nano;
+use warrant_core::tool::{nano, Redactions};
 
 pub(crate) type Boxed = Box<dyn Fault>;
 
@@ -258,13 +259,26 @@ pub(crate) fn decision(x: &Robj) -> Result<(Decided, Usage), Boxed> {
             let tool = text_field(&action, "tool").unwrap_or_default();
             let none = ().into();
             let arguments = given(action.get("arguments").unwrap_or(&none))?;
-            proposals.push(Proposal { tool, arguments });
+            let shown = redactions(action.get("redacted").unwrap_or(&none));
+            proposals.push(Proposal {
+                tool,
+                arguments,
+                shown,
+            });
         }
         return Ok((Decided::Act(proposals), usage));
     }
     let none = ().into();
     let answer = to_value(map.get("answer").unwrap_or(&none))?;
     Ok((Decided::Finish(answer), usage))
+}
+
+/// A named character vector: what is shown in place of redacted arguments.
+pub(crate) fn redactions(x: &Robj) -> Redactions {
+    let texts = Strings::try_from(x).unwrap_or_default();
+    let texts = texts.iter().map(|t| (!t.is_na()).then(|| t.to_string()));
+    let names = x.names().into_iter().flatten().map(str::to_owned);
+    names.zip(texts).collect()
 }
 
 fn usage(x: Option<&Robj>) -> Usage {
@@ -292,6 +306,7 @@ pub(crate) fn ended(x: &Robj) -> Result<Ended, Boxed> {
     Ok(Ended {
         bytes: count(number_field(&map, "bytes").unwrap_or(0.0)),
         duration_us: count((number_field(&map, "duration_s").unwrap_or(0.0) * 1e6).round()),
+        hidden: text_field(&map, "hidden").and_then(|t| canon::parse(t.as_bytes()).ok()),
         notes: notes.map(to_value).transpose()?,
         outcome,
         result,

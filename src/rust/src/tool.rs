@@ -148,15 +148,18 @@ fn rs_tool_calls(ptr: Robj) -> Robj {
 }
 
 // The specification as canonical JSON, and its digest. `captures` and
-// `not_covered` are named lists of texts or objects.
+// `not_covered` and `redact` are named lists of texts or objects.
 #[extendr]
-fn rs_tool_spec(ptr: Robj, code: Robj, captures: Robj, not_covered: Robj) -> Robj {
+fn rs_tool_spec(ptr: Robj, code: Robj, captures: Robj, not_covered: Robj, redact: Robj) -> Robj {
     guard(|| {
         let handle = handle(&ptr)?;
         let function: Digest = text_of(&code, "code")?.parse()?;
-        let spec = handle
-            .tool
-            .spec(function, object(&captures)?, object(&not_covered)?);
+        let spec = handle.tool.spec(
+            function,
+            object(&captures)?,
+            object(&not_covered)?,
+            object(&redact)?,
+        );
         let text = warrant_core::canon::to_string(&spec);
         Ok(list!(
             spec = to_text(&text),

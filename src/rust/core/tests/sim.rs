@@ -24,7 +24,7 @@ use warrant_core::run::{
     Verdict,
 };
 use warrant_core::schema::Schema;
-use warrant_core::tool::{Tool, ToolSpec};
+use warrant_core::tool::{Redactions, Tool, ToolSpec};
 
 const KEY: [u8; 32] = [9; 32];
 
@@ -486,6 +486,7 @@ impl Sim {
         Proposal {
             tool: tool.to_owned(),
             arguments,
+            shown: Redactions::new(),
         }
     }
 
@@ -525,6 +526,7 @@ impl Sim {
         let ended = Ended {
             bytes: 1,
             duration_us: 3,
+            hidden: None,
             notes: None,
             outcome,
             result: executed.then(|| json!("ok")),

@@ -5,6 +5,7 @@ use crate::digest::Digest;
 use crate::event::{GuardrailVerdict, StopReason};
 use crate::journal::Record;
 use crate::outcome::Outcome;
+use crate::tool::Redactions;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -114,6 +115,8 @@ pub struct Proposal {
     pub tool: String,
     /// The arguments as it gave them.
     pub arguments: Given,
+    /// What is shown in place of redacted ones.
+    pub shown: Redactions,
 }
 
 /// Arguments as a planner gives them.
@@ -146,6 +149,9 @@ pub struct Ended {
     pub bytes: u64,
     /// Microseconds it ran.
     pub duration_us: u64,
+    /// The result itself, where `result` is only what is shown in its place: of this a
+    /// keyed digest is kept.
+    pub hidden: Option<Value>,
     /// `error_class`, `messages`, `warnings`, and hashes of what was cut.
     pub notes: Option<Value>,
     /// `executed`, `error`, `timed_out` or `tool_exhausted`.

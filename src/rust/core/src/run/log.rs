@@ -10,7 +10,7 @@ use crate::digest::Digest;
 use crate::event::{key_commitment, Approved, Edited, Event, Expired, Rejected};
 use crate::journal::Chain;
 use crate::schema::{guide, Schema};
-use crate::tool::{mask, Arguments, Tool};
+use crate::tool::{mask, masked_digest, Arguments, Tool};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 
@@ -238,21 +238,20 @@ impl Log {
         address
     }
 
-    /// The arguments with their literal secrets; nothing when one is not known.
-    pub(super) fn reveal(&self, arguments: &Value) -> Option<Value> {
+    /// The arguments with their literal secrets; nothing when one is not known. Only
+    /// where the schema marks a secret: elsewhere a digest is what somebody typed.
+    pub(super) fn reveal(&self, arguments: &Value, schema: Option<&Schema>) -> Option<Value> {
         let mut live = arguments.clone();
-        for value in live.as_object_mut()?.values_mut() {
-            if let Some(address) = secret_address(value) {
-                *value = self.secrets.get(&address)?.clone();
+        let map = live.as_object_mut()?;
+        for name in schema.into_iter().flat_map(Schema::secrets) {
+            if let Some(value) = map.get_mut(name) {
+                if let Some(address) = masked_digest(value) {
+                    *value = self.secrets.get(&address)?.clone();
+                }
             }
         }
         Some(live)
     }
-}
-
-/// The HMAC in what [`mask`] puts in place of a secret.
-fn secret_address(value: &Value) -> Option<Digest> {
-    member(value, "secret_hmac")?.parse().ok()
 }
 
 /// The environment variable that stands for a secret.
@@ -266,5 +265,5 @@ fn member<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
 }
 
 fn is_kept_secret(value: &Value) -> bool {
-    secret_address(value).is_some() || secret_reference(value).is_some()
+    masked_digest(value).is_some() || secret_reference(value).is_some()
 }

@@ -18,7 +18,9 @@ use crate::event::{
 };
 use crate::journal::Chain;
 use crate::outcome::Outcome;
-use serde_json::Value;
+use crate::schema::Schema;
+use crate::tool;
+use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A run that is being driven.
@@ -179,7 +181,8 @@ impl Machine {
         let mut asked = Vec::with_capacity(proposals.len());
         for proposal in proposals {
             let tool = clip_bytes(&proposal.tool, MAX_NAME);
-            let (value, refused) = self.check(&tool, proposal.arguments);
+            let (mut value, refused) = self.check(&tool, proposal.arguments);
+            tool::show(&mut value, &proposal.shown);
             asked.push(Asked {
                 arguments: self.log.keep(&value),
                 tool,
@@ -297,7 +300,12 @@ impl Machine {
         let step = self.log.state.used().steps;
         let result = ended.result.as_ref().map(|v| self.log.keep(v));
         let text = ended.text.as_deref().map(|t| self.log.keep_text(t));
-        let notes = ended.notes.as_ref().map(|v| self.log.keep(v));
+        let mut notes = ended.notes;
+        if let Some(hidden) = &ended.hidden {
+            let digest = Digest::keyed(&self.log.key, &canon::to_vec(hidden));
+            notes.get_or_insert_with(|| json!({}))["result_hmac"] = json!(digest.to_hex());
+        }
+        let notes = notes.map(|v| self.log.keep(&v));
         let finished = CallFinished {
             action,
             attempt,
@@ -519,7 +527,8 @@ impl Machine {
 
     fn begin(&mut self, index: usize, clock: Clock) -> Result<Option<Effect>, Error> {
         let (step, action) = self.place(index);
-        let Some(arguments) = self.log.reveal(&self.values[index]) else {
+        let schema = self.schema_of(index);
+        let Some(arguments) = self.log.reveal(&self.values[index], schema) else {
             let refusal = Refusal {
                 outcome: Outcome::Interrupted,
                 limit: None,
@@ -568,6 +577,12 @@ impl Machine {
         };
         self.log.record(started, clock)?;
         Ok(Some(Effect::Call(call)))
+    }
+
+    /// The schema of the arguments of an action, where its tool is known.
+    fn schema_of(&self, index: usize) -> Option<&Schema> {
+        let action = self.log.state.step()?.actions.get(index)?;
+        self.setup.tools.get(&action.tool).map(|t| t.tool.schema())
     }
 
     pub(super) fn place(&self, index: usize) -> (u64, u64) {

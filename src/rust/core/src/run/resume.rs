@@ -85,7 +85,7 @@ impl Machine {
             let known = self.setup.tools.get(&action.tool)?;
             let refers =
                 |map: &Map<String, Value>| map.values().any(|v| secret_reference(v).is_some());
-            let live = self.log.reveal(value);
+            let live = self.log.reveal(value, Some(known.tool.schema()));
             if value
                 .as_object()
                 .is_some_and(|map| live.is_none() || refers(map))

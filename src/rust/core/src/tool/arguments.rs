@@ -36,9 +36,20 @@ impl Arguments {
         &self.recorded
     }
 
-    /// The digest of the recorded form.
+    /// The digest of the recorded form without what is shown of redacted arguments:
+    /// equal calls have the same.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// Records what is shown in place of redacted arguments; gives the digest of the
+    /// recorded form.
+    pub fn show(&mut self, texts: &Redactions) -> Digest {
+        if let Ok(mut kept) = canon::parse(&self.recorded) {
+            show(&mut kept, texts);
+            self.recorded = canon::to_vec(&kept);
+        }
+        Digest::of_bytes(&self.recorded)
     }
 }
 
@@ -188,10 +199,42 @@ impl Tool {
     }
 }
 
+/// What is shown in place of redacted arguments, by name; nothing where no such text
+/// could be made.
+pub type Redactions = BTreeMap<String, Option<String>>;
+
+/// Puts what is shown of each redacted argument beside its keyed digest.
+pub fn show(kept: &mut Value, texts: &Redactions) {
+    let Some(map) = kept.as_object_mut() else {
+        return;
+    };
+    for (name, text) in texts {
+        let hidden = map.get_mut(name).and_then(Value::as_object_mut);
+        if let Some(hidden) = hidden.filter(|h| h.len() == 1 && h.contains_key(HMAC)) {
+            hidden.insert(REDACTED.to_owned(), json!(text));
+        }
+    }
+}
+
+/// The digest that stands for a value in a record, of what [`mask`] made.
+pub fn masked_digest(value: &Value) -> Option<Digest> {
+    let map = value.as_object()?;
+    let alone = map.len() == 1;
+    let with_text = map.len() == 2
+        && map
+            .get(REDACTED)
+            .is_some_and(|t| t.is_string() || t.is_null());
+    let digest = map.get(HMAC).filter(|_| alone || with_text)?;
+    digest.as_str()?.parse().ok()
+}
+
+const HMAC: &str = "secret_hmac";
+const REDACTED: &str = "redacted";
+
 /// What stands for a secret in a record.
 pub fn mask(secret: &Value, key: &[u8; 32]) -> Value {
     let mac = Digest::keyed(key, &canon::to_vec(secret));
-    json!({ "secret_hmac": hex(mac.as_bytes()) })
+    json!({ HMAC: hex(mac.as_bytes()) })
 }
 
 fn kind_of(value: &Value) -> &'static str {
@@ -354,6 +397,28 @@ mod tests {
         assert!(open
             .take_with_references(json!({"k": "hush"}), &KEY, &by_name)
             .is_err());
+        let mut shown = redacted
+            .read_arguments(br#"{"k":"ann@x.org"}"#, &KEY)
+            .expect("good");
+        let (before, hidden) = (shown.digest(), mask(&json!("ann@x.org"), &KEY));
+        let after = shown.show(&Redactions::from([
+            ("k".to_owned(), Some("a*@x.org".to_owned())),
+            ("j".to_owned(), None),
+        ]));
+        let kept = canon::parse(shown.recorded()).expect("JSON");
+        assert_eq!(kept["k"]["redacted"], "a*@x.org");
+        assert_eq!(masked_digest(&kept["k"]), masked_digest(&hidden));
+        assert_eq!(
+            (shown.digest(), Digest::of_bytes(shown.recorded())),
+            (before, after)
+        );
+        for other in [
+            json!({"secret_hmac": "x"}),
+            json!({"redacted": "a"}),
+            json!({"secret_hmac": "a", "redacted": 1}),
+        ] {
+            assert_eq!(masked_digest(&other), None);
+        }
         assert!(!String::from_utf8_lossy(&refused.recorded.expect("was read")).contains("zq"));
     }
 }

@@ -5,7 +5,7 @@ mod arguments;
 mod ledger;
 mod spec;
 
-pub use arguments::{mask, Arguments, Refused};
+pub use arguments::{mask, masked_digest, show, Arguments, Redactions, Refused};
 pub use ledger::{Entry, Ledger, Meter, Texts};
 pub use spec::{nano, Bound, Error, Isolation, Record, ToolSpec};
 
@@ -144,15 +144,17 @@ impl Tool {
     /// The specification: what a reader of a study must be able to tell apart.
     ///
     /// `function` is the digest of the function's normalised parse tree,
-    /// `captures` maps each captured variable to the digest of its value, and
-    /// `not_covered` lists those that have no stable value, with their type.
+    /// `captures` maps each captured variable to the digest of its value,
+    /// `not_covered` lists those that have no stable value, with their type, and
+    /// `redact` maps what is redacted by a function to the function's digest.
     pub fn spec(
         &self,
         function: Digest,
         captures: Map<String, Value>,
         not_covered: Map<String, Value>,
+        redact: Map<String, Value>,
     ) -> Value {
-        json!({
+        let mut spec = json!({
             "schema": "tool_spec/v1",
             "name": self.name,
             "description": self.description,
@@ -161,7 +163,11 @@ impl Tool {
             "function": function.to_hex(),
             "captures": captures,
             "not_covered": not_covered,
-        })
+        });
+        if !redact.is_empty() {
+            spec["redact"] = Value::Object(redact);
+        }
+        spec
     }
 }
 

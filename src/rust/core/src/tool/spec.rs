@@ -47,6 +47,9 @@ pub struct ToolSpec {
     pub idempotent: Option<bool>,
     /// The cost of a call.
     pub cost: Value,
+    /// Parameters of whose values only keyed digests are recorded, besides those that
+    /// the schema marks.
+    pub redact: Vec<String>,
     /// `session` or `process`.
     pub isolation: String,
     /// `full` or `hashes`.
@@ -264,6 +267,19 @@ fn whole_schema(spec: &ToolSpec) -> Result<Value, Error> {
         map.remove("required");
     }
     map.entry("additionalProperties").or_insert(json!(false));
+    for name in &spec.redact {
+        let property = map.get_mut("properties").and_then(|p| p.get_mut(name));
+        match property {
+            Some(Value::Object(property)) => {
+                property.insert("redact".into(), json!(true));
+            }
+            // R has one empty list for `{}` and `[]`.
+            Some(any) if *any == json!([]) || *any == json!(true) => {
+                *any = json!({ "redact": true });
+            }
+            _ => return Err(invalid("redact", "must name parameters", name)),
+        }
+    }
     Ok(Value::Object(map))
 }
 
@@ -637,7 +653,12 @@ mod tests {
         let hash = |edit: fn(&mut ToolSpec)| {
             let tool = Tool::new(spec(edit)).expect("good");
             let function = crate::digest::Digest::of_bytes(b"f");
-            crate::digest::Digest::of_value(&tool.spec(function, Map::new(), Map::new()))
+            crate::digest::Digest::of_value(&tool.spec(
+                function,
+                Map::new(),
+                Map::new(),
+                Map::new(),
+            ))
         };
         let base = hash(|_| {});
         assert_eq!(base, hash(|s| s.record = "hashes".into()));
