@@ -7,6 +7,23 @@
 NULL
 
 rs_call_arguments <- function(ptr, arguments) .Call(wrap__rs_call_arguments, ptr, arguments)
+rs_run_trajectory <- function(lines, content, upto) .Call(wrap__rs_run_trajectory, lines, content, upto)
+
+rs_run_values <- function(lines) .Call(wrap__rs_run_values, lines)
+
+rs_archive_run <- function(dir, lines, content, case, with_content, names, replaced) .Call(wrap__rs_archive_run, dir, lines, content, case, with_content, names, replaced)
+
+rs_archive_headers <- function() .Call(wrap__rs_archive_headers)
+
+rs_record_line <- function(case, record, with_content, names) .Call(wrap__rs_record_line, case, record, with_content, names)
+
+rs_csv <- function(names, columns, plain) .Call(wrap__rs_csv, names, columns, plain)
+
+rs_archive_seal <- function(dir) .Call(wrap__rs_archive_seal, dir)
+
+rs_archive_scan <- function(dir) .Call(wrap__rs_archive_scan, dir)
+
+rs_archive_check <- function(dir, ids, heads, status, words, judged, cases, trajectories, runs, calls, approvals) .Call(wrap__rs_archive_check, dir, ids, heads, status, words, judged, cases, trajectories, runs, calls, approvals)
 
 rs_call_begin <- function(ptr, arguments, clock, approved, origin, step, round) .Call(wrap__rs_call_begin, ptr, arguments, clock, approved, origin, step, round)
 
@@ -85,6 +102,8 @@ rs_eval_floor <- function(path) .Call(wrap__rs_eval_floor, path)
 rs_has_line <- function(paths) .Call(wrap__rs_has_line, paths)
 
 rs_sha256_file <- function(path) .Call(wrap__rs_sha256_file, path)
+
+rs_write_new <- function(path, texts) .Call(wrap__rs_write_new, path, texts)
 
 rs_verify_start <- function(heads, meaning, claims) .Call(wrap__rs_verify_start, heads, meaning, claims)
 

@@ -33,51 +33,6 @@ as_trajectory.default <- function(x, ...) {
 #' @rdname as_trajectory
 #' @export
 as_trajectory.agent_run <- function(x, ...) {
-  steps <- do.call(c, c(list(list()), lapply(x$steps, trajectory_steps)))
-  if (!is.null(x$answer)) steps <- c(steps, list(agent_step("final", result = x$answer)))
-  judged <- isTRUE(attr(x, "judged"))
-  agent_trajectory(
-    steps,
-    terminal_status = switch(x$status,
-      completed = if (judged) "success" else "unknown",
-      failed = "failure",
-      "unknown"
-    ),
-    truncated = !x$status %in% c("completed", "failed"),
-    step_limit = if (is.finite(x$limits$steps)) x$limits$steps
-  )
-}
-
-trajectory_steps <- function(step) {
-  if (step$decision == "finish") {
-    note <- list(answer = step$answer, outcome = "answer_rejected")
-    return(list(agent_step("decision", metadata = note)))
-  }
-  several <- length(step$actions) > 1L
-  out <- list()
-  for (i in seq_along(step$actions)) {
-    action <- step$actions[[i]]
-    note <- c(list(step = step$step), if (several) list(batch = step$step))
-    out <- c(out, if (action$attempts > 0L) {
-      called_steps(action, paste0(step$step, ".", i), note)
-    } else {
-      asked <- list(tool = action$tool, arguments = action$arguments, outcome = action$outcome)
-      list(agent_step("decision", metadata = c(note, asked)))
-    })
-  }
-  out
-}
-
-called_steps <- function(action, id, note) {
-  note$outcome <- action$outcome
-  result <- agent_step("tool_result",
-    tool_name = action$tool, call_id = id, result = action$result, error = action$error,
-    metadata = note
-  )
-  list(
-    agent_step("tool_call",
-      tool_name = action$tool, call_id = id, arguments = action$arguments, metadata = note
-    ),
-    if (!is.na(action$outcome)) result
-  )[c(TRUE, !is.na(action$outcome))]
+  kept <- read_kept(x$store, x$run_id)
+  new_agent_trajectory(unwrap_core(rs_run_trajectory(kept$lines, kept$content, x$audit_head)))
 }

@@ -271,3 +271,10 @@ test_that("a run is a trajectory: calls that started, and decisions that did not
   failed <- as_trajectory(run_agent(agent(look$tool, function(state, tools) stop("x")), 1))
   expect_equal(failed$terminal_status, "failure")
 })
+
+test_that("a trajectory keeps arrays of one and integers of any length", {
+  tool <- noting_tool(fn = function(n) structure('{"tags":["a"],"id":76561198003753554,"none":null}', class = "json"))
+  run <- run_agent(agent(tool$tool, script_planner(decide_act("look", list(n = 1)))), "g")
+  json <- as_trajectory(run)$json
+  expect_match(json, '"result":{"id":76561198003753554,"none":null,"tags":["a"]}', fixed = TRUE)
+})

@@ -41,6 +41,7 @@ pub(crate) enum Error {
 impl Fault for Error {
     fn code(&self) -> &'static str {
         match (self.kind(), self) {
+            (Kind::Input, Error::Io { verb: "write", .. }) => "file_write",
             (Kind::Input, _) => "file_read",
             (Kind::Store, Error::Busy { .. }) => "store_busy",
             (_, Error::Busy { .. }) => "audit_busy",
@@ -355,6 +356,30 @@ pub(crate) fn each_line(
     }
 }
 
+/// Writes a file that is not there yet.
+pub(crate) fn write_new(path: &Path, bytes: &[u8], family: Kind) -> Result<(), Error> {
+    let made = OpenOptions::new().write(true).create_new(true).open(path);
+    made.and_then(|mut file| file.write_all(bytes))
+        .map_err(|cause| Error::Io {
+            family,
+            verb: "write",
+            path: path.to_owned(),
+            cause,
+        })
+}
+
+// Writes texts, joined, to a file that is not there yet.
+#[extendr]
+fn rs_write_new(path: &str, texts: Vec<String>) -> Robj {
+    guard(|| {
+        Ok(write_new(
+            Path::new(path),
+            texts.concat().as_bytes(),
+            Kind::Input,
+        )?)
+    })
+}
+
 // SHA-256 of a file, read in pieces.
 #[extendr]
 fn rs_sha256_file(path: &str) -> Robj {
@@ -399,4 +424,5 @@ extendr_module! {
     mod files;
     fn rs_has_line;
     fn rs_sha256_file;
+    fn rs_write_new;
 }

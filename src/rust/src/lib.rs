@@ -1,6 +1,8 @@
 //! Bindings of `warrant-core` for R: convert values, call the core, hand back
 //! values or error records. Rust never calls R.
 
+mod archive;
+mod archive_check;
 mod call;
 #[cfg(unix)]
 mod channel;
@@ -46,6 +48,8 @@ use extendr_api::prelude::*;
 
 extendr_module! {
     mod warrant;
+    use archive;
+    use archive_check;
     use call;
     use chat;
     use code;

@@ -6,6 +6,7 @@
 //! every machine.
 #![forbid(unsafe_code)]
 
+pub mod archive;
 pub mod canon;
 pub mod case;
 pub mod chat;
