@@ -6,8 +6,8 @@ cd "`dirname "$0"`/.." || exit 1
 . tools/common.sh
 
 case "$1" in
-  dev) profile=devrel; lib="$LIB" ;;
-  release) profile=release; lib="$BENCH_LIB" ;;
+  dev) profile=devrel; lib="$LIB"; compile=--no-byte-compile ;;
+  release) profile=release; lib="$BENCH_LIB"; compile=--byte-compile ;;
   *) echo "usage: install.sh dev|release" >&2; exit 2 ;;
 esac
 mkdir -p "$lib" || exit 1
@@ -17,7 +17,7 @@ use_crates || exit 1
 
 say "install: a $1 build into $lib"
 WARRANT_DEV=true WARRANT_PROFILE="$profile" R CMD INSTALL --no-docs \
-  --no-byte-compile --no-test-load --library="$lib" . >"$LOGS/install.log" 2>&1 || {
+  $compile --no-test-load --library="$lib" . >"$LOGS/install.log" 2>&1 || {
   tail -n 60 "$LOGS/install.log" >&2
   complain "The package could not be installed; all of it stands in $LOGS/install.log."
   exit 1
