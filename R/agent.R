@@ -243,17 +243,17 @@ decide_act <- function(tool, arguments = list(), usage = NULL, note = NULL) {
     check_arguments(arguments)
     list(list(tool = tool, arguments = arguments))
   }
-  structure(
-    list(decision = "act", actions = actions, usage = check_usage(usage), note = note),
-    class = "agent_decision"
-  )
+  agent_decision(list(decision = "act", actions = actions, usage = check_usage(usage), note = note))
 }
 
 #' @rdname decide_act
 #' @export
 decide_finish <- function(answer, usage = NULL, note = NULL) {
-  structure(
-    list(decision = "finish", answer = answer, usage = check_usage(usage), note = note),
-    class = "agent_decision"
-  )
+  agent_decision(list(decision = "finish", answer = answer, usage = check_usage(usage), note = note))
+}
+
+# A planner makes one a step; structure() would take longer than all the rest.
+agent_decision <- function(x) {
+  class(x) <- "agent_decision"
+  x
 }

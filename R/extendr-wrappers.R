@@ -6,7 +6,6 @@
 #' @useDynLib warrant, .registration = TRUE
 NULL
 
-rs_call_arguments <- function(ptr, arguments) .Call(wrap__rs_call_arguments, ptr, arguments)
 rs_run_trajectory <- function(lines, content, upto) .Call(wrap__rs_run_trajectory, lines, content, upto)
 
 rs_run_values <- function(lines) .Call(wrap__rs_run_values, lines)
@@ -24,6 +23,8 @@ rs_archive_seal <- function(dir) .Call(wrap__rs_archive_seal, dir)
 rs_archive_scan <- function(dir) .Call(wrap__rs_archive_scan, dir)
 
 rs_archive_check <- function(dir, ids, heads, status, words, judged, cases, trajectories, runs, calls, approvals) .Call(wrap__rs_archive_check, dir, ids, heads, status, words, judged, cases, trajectories, runs, calls, approvals)
+
+rs_call_arguments <- function(ptr, arguments) .Call(wrap__rs_call_arguments, ptr, arguments)
 
 rs_call_begin <- function(ptr, arguments, clock, approved, origin, step, round) .Call(wrap__rs_call_begin, ptr, arguments, clock, approved, origin, step, round)
 
@@ -162,6 +163,8 @@ rs_policy <- function(text, ids, kinds) .Call(wrap__rs_policy, text, ids, kinds)
 rs_decide <- function(text, columns, partial) .Call(wrap__rs_decide, text, columns, partial)
 
 rs_bound_verdicts <- function(lower, upper, threshold, min) .Call(wrap__rs_bound_verdicts, lower, upper, threshold, min)
+
+rs_clock_ms <- function() .Call(wrap__rs_clock_ms)
 
 rs_run_id <- function() .Call(wrap__rs_run_id)
 

@@ -62,9 +62,9 @@ redacted_arguments <- function(core, args) {
 
 # A decision, with the texts for what it hands to tools that redact by a function.
 with_redacted <- function(decision, cores) {
-  if (decision$decision != "act") return(decision)
+  if (!identical(decision$decision, "act") || !is.list(decision$actions)) return(decision)
   decision$actions <- lapply(decision$actions, function(action) {
-    core <- cores[[action$tool]]
+    core <- if (is.list(action) && rlang::is_string(action$tool)) cores[[action$tool]]
     if (is.null(core) || !core$redacts) return(action)
     args <- rs_call_arguments(tool_ptr(core), action$arguments)
     if (is.list(args) && !inherits(args, "warrant_fault")) {

@@ -167,7 +167,7 @@ new_drive <- function(agent, store, core, goal, steps) {
   drive$handle <- core$handle
   drive$run_id <- core$run_id
   drive$goal <- goal
-  drive$steps <- steps
+  drive$steps <- growing_list(steps)
   drive$cards <- tool_cards(agent)
   drive$cores <- lapply(agent$tools, tool_core)
   drive$redacts <- any(vapply(drive$cores, function(core) core$redacts, NA))
@@ -192,8 +192,7 @@ drive_on <- function(drive) {
   repeat {
     unwrap_core(out, quote(run_agent()))
     if (!is.null(out$keep)) keep_records(drive, out$keep)
-    # c() copies the list of steps once; assigning past its end would do it twice.
-    if (!is.null(out$closed)) drive$steps <- c(drive$steps, list(out$closed))
+    if (!is.null(out$closed)) drive$steps$add(out$closed)
     out <- switch(out$effect,
       plan = do_plan(drive, out$about),
       call = do_call(drive, out$about),
@@ -204,7 +203,7 @@ drive_on <- function(drive) {
     )
   }
   view <- unwrap_core(rs_run_view(drive$handle))
-  view$steps <- drive$steps
+  view$steps <- drive$steps$get()
   view["goal"] <- list(drive$goal)
   view$judged <- !is.null(drive$agent$done)
   new_run(drive$store, view, if (is.null(drive$audit)) "" else view$head)
@@ -223,44 +222,49 @@ keep_records <- function(drive, keep) {
 
 do_plan <- function(drive, left) {
   state <- planner_state(drive, left)
-  before <- the$waited_s
+  waited_s <- the$waited_s
   decision <- tryCatch(drive$agent$planner(state, drive$cards), error = identity)
-  rs_run_waited(drive$handle, the$waited_s - before)
+  # Gives the steps free to grow in place, unless the planner kept the state.
+  state$steps <- NULL
+  if (the$waited_s > waited_s) rs_run_waited(drive$handle, the$waited_s - waited_s)
   if (length(drive$lost)) take_late(drive)
-  # A model that cannot be reached says nothing of the run: it is taken up again.
-  if (inherits(decision, "error") && isTRUE(decision$resumable)) {
-    decision$run_id <- drive$run_id
-    rlang::cnd_signal(decision)
-  }
   if (inherits(decision, "error")) {
+    # A model that cannot be reached says nothing of the run: it is taken up again.
+    if (isTRUE(decision$resumable)) {
+      decision$run_id <- drive$run_id
+      rlang::cnd_signal(decision)
+    }
     return(fail_run(drive, "planner_failed", plain(conditionMessage(decision))))
   }
-  if (!is_decision(decision)) {
+  if (!inherits(decision, "agent_decision")) {
     text <- paste0(
-      "A planner must return decide_act() or decide_finish(), not ",
-      if (inherits(decision, "agent_decision")) "a thing made by hand" else friendly(decision), "."
+      "A planner must return decide_act() or decide_finish(), not ", friendly(decision), "."
     )
     return(fail_run(drive, "invalid_decision", text))
   }
   if (drive$redacts) decision <- with_redacted(decision, drive$cores)
   out <- rs_run_decided(drive$handle, unclass(decision), now_ms())
-  # A value without a JSON form: nothing was decided.
+  # Made by hand, or with a value without a JSON form: nothing was decided.
   if (inherits(out, "warrant_fault") && out$kind == "input") {
     return(fail_run(drive, "invalid_decision", out$message))
   }
   out
 }
 
-# Made by decide_act() or decide_finish(), and not by hand under their class.
-is_decision <- function(x) {
-  if (!inherits(x, "agent_decision") || !is.list(x)) return(FALSE)
-  if (identical(x$decision, "finish")) return("answer" %in% names(x))
-  identical(x$decision, "act") && is.list(x$actions) && length(x$actions) > 0L &&
-    all(vapply(x$actions, function(a) is.list(a) && rlang::is_string(a$tool), NA))
+planner_state <- function(drive, left = NULL) {
+  list(goal = drive$goal, steps = drive$steps$get(), left = left, run_id = drive$run_id)
 }
 
-planner_state <- function(drive, left = NULL) {
-  list(goal = drive$goal, steps = drive$steps, left = left, run_id = drive$run_id)
+# R appends to a list in place while nothing else refers to it, and copies it else.
+# A binding of an environment that is changed as `e$x[[i]] <- y` always counts as shared.
+growing_list <- function(items) {
+  list(
+    add = function(item) {
+      items[[length(items) + 1L]] <<- item
+      invisible(NULL)
+    },
+    get = function() items
+  )
 }
 
 fail_run <- function(drive, reason, text) rs_run_failed(drive$handle, reason, text, now_ms())
@@ -274,8 +278,8 @@ do_call <- function(drive, call) {
   context <- new_context(drive$origin, call$step, approved = TRUE, timeout_s = call$timeout_s)
   core <- drive$cores[[call$tool]]
   if (!is.null(core$redact$result)) context$kept <- new.env(parent = emptyenv())
-  before <- the$call_key
-  on.exit(the$call_key <- before)
+  outer <- the$call_key
+  on.exit(the$call_key <- outer)
   the$call_key <- call$key
   # What call_tool() raises is a fault of its caller; here it is how the call ended.
   result <- tryCatch(
@@ -300,8 +304,10 @@ do_check <- function(drive, about) {
   context <- planner_state(drive)
   context$left <- NULL
   context$called <- as.character(about$called)
+  found <- findings(rails, value, context)
+  context$steps <- NULL
   action <- if (is.null(about$action)) 0 else about$action
-  rs_run_checked(drive$handle, about$stage, action, findings(rails, value, context), now_ms())
+  rs_run_checked(drive$handle, about$stage, action, found, now_ms())
 }
 
 checked_call <- function(drive, tool, arguments) {
@@ -313,6 +319,7 @@ checked_call <- function(drive, tool, arguments) {
 
 # They look again at what came back; what they refuse is withheld.
 check_result <- function(drive, call, end) {
+  if (length(drive$agent$guardrails) == 0L) return(end)
   rails <- rails_of(drive$agent$guardrails, "tool")
   if (length(rails) == 0L || end$status != "executed") return(end)
   arguments <- drive$looked_at[[as.character(call$action)]]
@@ -323,6 +330,7 @@ check_result <- function(drive, call, end) {
   context$left <- NULL
   context$called <- call$tool
   found <- findings(rails, looked_at, context)
+  context$steps <- NULL
   unwrap_core(rs_run_checked(drive$handle, "result", call$action, found, now_ms()))
   why <- blocking(found)
   if (is.null(why)) return(end)
@@ -344,6 +352,7 @@ call_end <- function(result) {
       notes = list(error_class = I(class(result)), warnings = I(character()), messages = I(character()))
     ))
   }
+  result <- unclass(result)
   executed <- result$status == "executed"
   status <- if (result$status %in% c("executed", "timed_out", "tool_exhausted")) result$status else "error"
   value <- result$value
@@ -412,7 +421,10 @@ do_judge <- function(drive, answer) {
   fail_run(drive, "done_failed", text)
 }
 
-now_ms <- function() floor(now() * 1000)
+# Sys.time() makes a date-time first.
+now_ms <- function() {
+  if (is.null(the$clock)) rs_clock_ms() else floor(the$clock() * 1000)
+}
 
 json_or_null <- function(x) {
   text <- rs_to_json(x)

@@ -8,8 +8,8 @@ memory_store <- function() {
     inherits(token, "memory_token") && identical(locks[[token$run_id]], token)
   }
   append <- function(run_id, lines, expect_head, head, content = NULL, token = NULL, sync = FALSE) {
-    check_run_id(run_id)
-    if (!held(token)) stop_not_owner(run_id)
+    # Whoever holds the run has had its id checked.
+    if (!held(token) || !identical(token$run_id, run_id)) stop_not_owner(check_run_id(run_id))
     journal <- journals[[run_id]]
     if (is.null(journal)) {
       if (nzchar(expect_head)) stop_no_such_run(run_id)
@@ -24,22 +24,22 @@ memory_store <- function() {
   }
   read <- function(run_id) {
     journal <- journals[[check_run_id(run_id)]]
-    if (is.null(journal) || journal$chunks == 0L) stop_no_such_run(run_id)
-    keys <- as.character(seq_len(journal$chunks))
-    unlist(mget(keys, envir = journal$lines), use.names = FALSE)
+    if (is.null(journal) || !nzchar(journal$head)) stop_no_such_run(run_id)
+    unpacked(journal$lines)
   }
   runs <- function() {
     ids <- sort(ls(journals, all.names = TRUE), method = "radix")
-    ids[vapply(ids, function(id) journals[[id]]$chunks > 0L, NA)]
+    ids[vapply(ids, function(id) nzchar(journals[[id]]$head), NA)]
   }
   get_content <- function(run_id, addresses = NULL) {
     journal <- journals[[check_run_id(run_id)]]
-    if (is.null(journal)) {
-      return(stats::setNames(rep(NA_character_, length(addresses)), addresses))
-    }
-    addresses <- addresses %||% sort(ls(journal$content), method = "radix")
-    found <- mget(as.character(addresses), envir = journal$content, ifnotfound = NA_character_)
-    unlist(found) %||% stats::setNames(character(), character())
+    rows <- if (is.null(journal)) character() else unpacked(journal$content)
+    space <- regexpr(" ", rows, fixed = TRUE)
+    names <- substr(rows, 1L, space - 1L)
+    addresses <- addresses %||% sort(unique(names), method = "radix")
+    # The first of equal names: what is there already stays.
+    rows <- rows[match(addresses, names)]
+    stats::setNames(substring(rows, nchar(addresses) + 2L), addresses)
   }
   lock <- function(run_id, hold_s = 60) {
     check_run_id(run_id)
@@ -59,27 +59,32 @@ memory_store <- function() {
   new_store("memory", append, read, runs, get_content, lock, renew, unlock)
 }
 
+# An append costs the same however long the journal is. Texts are kept as bytes: R looks
+# at each string it holds at each garbage collection, and never forgets the name of a
+# member that an environment had.
 new_memory_journal <- function() {
   journal <- new.env(parent = emptyenv())
-  journal$lines <- new.env(parent = emptyenv())
-  journal$content <- new.env(parent = emptyenv())
-  journal$chunks <- 0L
+  journal$lines <- growing_list(list())
+  journal$content <- growing_list(list())
   journal$head <- ""
   journal
 }
 
 keep_in_memory <- function(journal, lines, head, content) {
-  for (address in names(content)) {
-    if (is.null(journal$content[[address]])) {
-      journal$content[[address]] <- content[[address]]
-    }
-  }
+  if (length(content)) journal$content$add(packed(paste(names(content), content)))
   if (length(lines)) {
-    # Numbered chunks in an environment: an append costs the same however long
-    # the journal is.
-    journal$chunks <- journal$chunks + 1L
-    journal$lines[[as.character(journal$chunks)]] <- lines
+    journal$lines$add(packed(lines))
     journal$head <- head
   }
   invisible(NULL)
+}
+
+packed <- function(texts) charToRaw(paste(enc2utf8(texts), collapse = "\n"))
+
+# JSON on one line has no line breaks of its own.
+unpacked <- function(pieces) {
+  texts <- vapply(pieces$get(), rawToChar, "")
+  texts <- as.character(unlist(strsplit(texts, "\n", fixed = TRUE, useBytes = TRUE)))
+  Encoding(texts) <- "UTF-8"
+  texts
 }

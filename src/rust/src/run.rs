@@ -1,7 +1,7 @@
 //! Driving a run: R performs what the machine asks for, and keeps what it records
 //! before that.
 
-use crate::convert::{named, text_of, to_robj, to_text, to_value};
+use crate::convert::{named, text_of, to_robj, to_text, to_value, Fields, Members};
 use crate::fault::{boxed, guard};
 use crate::run_late;
 use crate::run_setup::{self, unusable, Boxed, Content, KEY_NAME};
@@ -9,7 +9,8 @@ use crate::run_view;
 use extendr_api::prelude::*;
 use serde_json::Value;
 use std::cell::RefCell;
-use std::time::Instant;
+use std::collections::BTreeSet;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use warrant_core::canon;
 use warrant_core::digest::{hex, Digest};
 use warrant_core::event::{LateResult, Status, StopReason};
@@ -26,6 +27,8 @@ pub(crate) struct Drive {
     content: Content,
     /// The head the store has.
     kept: Option<Digest>,
+    /// Content that was handed to the store in this drive: once is enough.
+    handed: BTreeSet<Digest>,
     /// Working time before the clock was started last.
     base_ms: u64,
     /// When it was; nothing while a person is asked.
@@ -41,6 +44,7 @@ impl Drive {
             machine,
             content,
             kept,
+            handed: BTreeSet::new(),
             since: Some(Instant::now()),
             waited_ms: 0,
         }
@@ -65,10 +69,13 @@ impl Drive {
         }
         let clock = self.clock(at);
         let effect = self.machine.next(clock).map_err(boxed)?;
-        let output = self.machine.take_output();
+        let mut output = self.machine.take_output();
         let sync = matches!(&effect, Effect::Call(call) if !call.idempotent);
+        self.content.extend(output.content.iter().cloned());
+        output
+            .content
+            .retain(|(address, _)| self.handed.insert(*address));
         let kept = keep(&mut self.kept, &output, sync);
-        self.content.extend(output.content);
         if matches!(effect, Effect::Ask { .. }) {
             // The time a person takes is not the run's.
             self.base_ms = clock.active_ms;
@@ -85,13 +92,12 @@ impl Drive {
             }
             None => ().into(),
         };
-        Ok(list!(
-            effect = word(&effect),
-            keep = kept,
-            closed = closed,
-            about = self.about(&effect)
-        )
-        .into())
+        Ok(Fields::new(&NEXT, &[])
+            .word(word(&effect))
+            .robj(&kept)
+            .robj(&closed)
+            .robj(&self.about(&effect))
+            .finish())
     }
 
     pub(crate) fn late(&mut self, late: LateResult, at: f64) -> Result<(), Boxed> {
@@ -158,16 +164,17 @@ fn check_list(check: &Check) -> Robj {
 }
 
 fn call_list(call: &Call) -> Robj {
-    list!(
-        tool = call.tool.as_str(),
-        arguments = arguments_of(call),
-        action = call.action as f64,
-        attempt = call.attempt as f64,
-        step = call.step as f64,
-        key = call.key.as_str(),
-        timeout_s = run_view::or_null(call.timeout_ms.map(|ms| ms as f64 / 1e3))
-    )
-    .into()
+    let list = Fields::new(&CALL, &[])
+        .text(&call.tool)
+        .robj(&arguments_of(call))
+        .number(call.action as f64)
+        .number(call.attempt as f64)
+        .number(call.step as f64)
+        .text(&call.key);
+    match call.timeout_ms {
+        Some(ms) => list.number(ms as f64 / 1e3).finish(),
+        None => list.null().finish(),
+    }
 }
 
 /// JSON text, or a list where secrets are given by reference.
@@ -204,22 +211,36 @@ pub(crate) fn keep(kept: &mut Option<Digest>, output: &Output, sync: bool) -> Ro
 }
 
 fn keep_list(lines: &[&str], before: &str, head: &str, output: &Output, sync: bool) -> Robj {
-    let names: Vec<String> = output.content.iter().map(|(a, _)| a.to_hex()).collect();
-    let texts = output
+    let content: Vec<(String, &str)> = output
         .content
         .iter()
-        .map(|(_, bytes)| std::str::from_utf8(bytes).unwrap_or_default());
-    let mut content: Robj = texts.collect::<Vec<&str>>().into();
-    let _ = content.set_attrib(names_symbol(), names);
-    list!(
-        lines = lines,
-        expect_head = before,
-        head = head,
-        content = content,
-        sync = sync
-    )
-    .into()
+        .map(|(address, bytes)| (address.to_hex(), utf8(bytes)))
+        .collect();
+    Fields::new(&KEEP, &[])
+        .texts(lines)
+        .text(before)
+        .text(head)
+        .named_texts(&content)
+        .flag(sync)
+        .finish()
 }
+
+/// Content is canonical JSON, which is UTF-8.
+fn utf8(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap_or_default()
+}
+
+static NEXT: [&str; 4] = ["effect", "keep", "closed", "about"];
+static CALL: [&str; 7] = [
+    "tool",
+    "arguments",
+    "action",
+    "attempt",
+    "step",
+    "key",
+    "timeout_s",
+];
+static KEEP: [&str; 5] = ["lines", "expect_head", "head", "content", "sync"];
 
 type Handle = ExternalPtr<RefCell<Drive>>;
 
@@ -279,6 +300,13 @@ pub(crate) fn history(lines: &Robj, upto: &Robj) -> Result<History, Boxed> {
 fn handle_list(drive: Drive, run: &RunId) -> Robj {
     let run = run.as_str().to_owned();
     list!(handle = new_handle(drive), run_id = run).into()
+}
+
+// The wall clock, in whole milliseconds.
+#[extendr]
+fn rs_clock_ms() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0.0, |d| d.as_millis() as f64)
 }
 
 // A random run id.
@@ -371,8 +399,7 @@ fn rs_run_next(handle: Robj, at: f64) -> Robj {
 #[extendr]
 fn rs_run_decided(handle: Robj, decision: Robj, at: f64) -> Robj {
     guard(|| {
-        let note = decision.dollar("note").unwrap_or_default();
-        let note = (!note.is_null()).then(|| to_value(&note)).transpose()?;
+        let note = Members::of(&decision).value("note")?;
         let (decided, usage) = run_setup::decision(&decision)?;
         with(&handle, |drive| {
             let clock = drive.clock(at);
@@ -646,6 +673,7 @@ fn view(state: &State, chain: &Chain, content: &Content) -> Robj {
 
 extendr_module! {
     mod run;
+    fn rs_clock_ms;
     fn rs_run_id;
     fn rs_run_check;
     fn rs_run_start;

@@ -1,12 +1,12 @@
 //! What R says of a run, as the core takes it.
 
-use crate::convert::{inherits, text_of, to_value};
+use crate::convert::{inherits, to_value, Members};
 use crate::fault::boxed;
 use crate::tool::handle;
 use extendr_api::prelude::*;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use warrant_core::canon;
 use warrant_core::digest::Digest;
 use warrant_core::error::{Fault, Kind};
@@ -29,13 +29,18 @@ pub(crate) type Content = BTreeMap<Digest, Vec<u8>>;
 /// What R handed over and cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
+    #[error("a planner must return decide_act() or decide_finish(), not a thing made by hand")]
+    ByHand,
     #[error("the run cannot use {what}: {why}")]
     Unusable { what: &'static str, why: String },
 }
 
 impl Fault for Error {
     fn code(&self) -> &'static str {
-        "run_input"
+        match self {
+            Error::ByHand => "decision_by_hand",
+            Error::Unusable { .. } => "run_input",
+        }
     }
     fn kind(&self) -> Kind {
         Kind::Input
@@ -199,21 +204,6 @@ pub(crate) fn values(x: &Robj) -> (Content, Option<[u8; 32]>) {
 /// The name under which a store keeps the content key.
 pub(crate) const KEY_NAME: &str = "key";
 
-fn fields(x: &Robj) -> HashMap<String, Robj> {
-    let list = x.as_list();
-    list.map(|l| l.iter().map(|(k, v)| (k.to_owned(), v)).collect())
-        .unwrap_or_default()
-}
-
-fn text_field(map: &HashMap<String, Robj>, name: &str) -> Option<String> {
-    map.get(name)?.as_str().map(str::to_owned)
-}
-
-fn number_field(map: &HashMap<String, Robj>, name: &str) -> Option<f64> {
-    let x = map.get(name)?;
-    x.as_real().or_else(|| x.as_integer().map(f64::from))
-}
-
 /// Arguments: a string is JSON text, anything else a value. A secret that is given
 /// by reference is looked up, so that it is checked; only its name is kept.
 pub(crate) fn given(x: &Robj) -> Result<Given, Boxed> {
@@ -231,8 +221,7 @@ pub(crate) fn given(x: &Robj) -> Result<Given, Boxed> {
     let mut references = BTreeMap::new();
     for (name, value) in list.iter() {
         let member = if refers(&value) {
-            let variable = value.dollar("env").unwrap_or_default();
-            let variable = text_of(&variable, "env")?;
+            let variable = Members::of(&value).text("env").unwrap_or_default();
             let secret = std::env::var(&variable).unwrap_or_default();
             references.insert(name.to_owned(), variable);
             Value::String(secret)
@@ -244,33 +233,29 @@ pub(crate) fn given(x: &Robj) -> Result<Given, Boxed> {
     Ok(Given::Referring(Value::Object(map), references))
 }
 
-/// A decision made by `decide_act()` or `decide_finish()`.
+/// A decision made by `decide_act()` or `decide_finish()`, and not by hand under
+/// their class.
 pub(crate) fn decision(x: &Robj) -> Result<(Decided, Usage), Boxed> {
-    let map = fields(x);
-    let usage = usage(map.get("usage"));
-    if let Some(actions) = map.get("actions").filter(|a| !a.is_null()) {
-        let mut proposals = Vec::new();
-        for action in actions
-            .as_list()
-            .map(|l| l.values().collect())
-            .unwrap_or_else(Vec::new)
-        {
-            let action = fields(&action);
-            let tool = text_field(&action, "tool").unwrap_or_default();
-            let none = ().into();
-            let arguments = given(action.get("arguments").unwrap_or(&none))?;
-            let shown = redactions(action.get("redacted").unwrap_or(&none));
-            proposals.push(Proposal {
-                tool,
-                arguments,
-                shown,
-            });
+    let map = Members::of(x);
+    let usage = usage(map.list("usage"));
+    match map.text("decision").as_deref() {
+        Some("act") => {
+            let actions = map.list("actions").items();
+            let proposals = actions
+                .iter()
+                .map(proposal)
+                .collect::<Result<Vec<_>, _>>()?;
+            if proposals.is_empty() {
+                return Err(by_hand());
+            }
+            Ok((Decided::Act(proposals), usage))
         }
-        return Ok((Decided::Act(proposals), usage));
+        Some("finish") if map.has("answer") => {
+            let answer = map.value("answer")?.unwrap_or(Value::Null);
+            Ok((Decided::Finish(answer), usage))
+        }
+        _ => Err(by_hand()),
     }
-    let none = ().into();
-    let answer = to_value(map.get("answer").unwrap_or(&none))?;
-    Ok((Decided::Finish(answer), usage))
 }
 
 /// A named character vector: what is shown in place of redacted arguments.
@@ -281,70 +266,81 @@ pub(crate) fn redactions(x: &Robj) -> Redactions {
     names.zip(texts).collect()
 }
 
-fn usage(x: Option<&Robj>) -> Usage {
-    let map = x.map(fields).unwrap_or_default();
-    let cost = number_field(&map, "cost").unwrap_or(0.0);
+fn by_hand() -> Boxed {
+    Box::new(Error::ByHand)
+}
+
+fn proposal(action: &Members<'_>) -> Result<Proposal, Boxed> {
+    let tool = action.text("tool").ok_or_else(by_hand)?;
+    let arguments = match action.get("arguments") {
+        Some(arguments) => given(&arguments)?,
+        None => Given::Value(Value::Object(Map::new())),
+    };
+    let shown = redactions(&action.get("redacted").unwrap_or_default());
+    Ok(Proposal {
+        tool,
+        arguments,
+        shown,
+    })
+}
+
+fn usage(map: Members<'_>) -> Usage {
+    let cost = map.number("cost").unwrap_or(0.0);
     Usage {
         // A price with more digits than are counted is counted up.
         cost_nano: nano(cost).unwrap_or_else(|| (cost * 1e9).ceil() as u64),
-        tokens: count(number_field(&map, "tokens").unwrap_or(0.0)),
+        tokens: count(map.number("tokens").unwrap_or(0.0)),
     }
 }
 
 /// How a call ended, from the list that the driver makes of a tool result.
 pub(crate) fn ended(x: &Robj) -> Result<Ended, Boxed> {
-    let map = fields(x);
-    let word = text_field(&map, "status").unwrap_or_default();
+    let map = Members::of(x);
+    let word = map.text("status").unwrap_or_default();
     let outcome =
         Outcome::from_word(&word).ok_or_else(|| unusable("a tool result", "no such status"))?;
-    let result = match map.get("value") {
-        Some(value) if outcome == Outcome::Executed => Some(to_value(value)?),
-        None if outcome == Outcome::Executed => Some(Value::Null),
+    let result = match outcome {
+        Outcome::Executed => Some(map.value("value")?.unwrap_or(Value::Null)),
         _ => None,
     };
-    let notes = map.get("notes").filter(|n| !n.is_null());
     Ok(Ended {
-        bytes: count(number_field(&map, "bytes").unwrap_or(0.0)),
-        duration_us: count((number_field(&map, "duration_s").unwrap_or(0.0) * 1e6).round()),
-        hidden: text_field(&map, "hidden").and_then(|t| canon::parse(t.as_bytes()).ok()),
-        notes: notes.map(to_value).transpose()?,
+        bytes: count(map.number("bytes").unwrap_or(0.0)),
+        duration_us: count((map.number("duration_s").unwrap_or(0.0) * 1e6).round()),
+        hidden: map
+            .text("hidden")
+            .and_then(|t| canon::parse(t.as_bytes()).ok()),
+        notes: map.value("notes")?,
         outcome,
         result,
-        text: text_field(&map, "text"),
-        truncated: map
-            .get("truncated")
-            .and_then(|t| t.as_bool())
-            .unwrap_or(false),
+        text: map.text("text"),
+        truncated: map.is_true("truncated"),
     })
 }
 
 /// What guardrails said: lists of `name`, `verdict` and `text`.
 pub(crate) fn findings(x: &Robj) -> Result<Vec<Finding>, Boxed> {
-    let list = x.as_list().map(|l| l.values().collect::<Vec<Robj>>());
-    let one = |found: &Robj| {
-        let map = fields(found);
-        let word = text_field(&map, "verdict").unwrap_or_default();
+    let one = |found: &Members<'_>| {
+        let word = found.text("verdict").unwrap_or_default();
         let verdict: GuardrailVerdict = serde_json::from_value(Value::from(word))
             .map_err(|e| unusable("what a guardrail said", e))?;
         Ok(Finding {
-            name: text_field(&map, "name").unwrap_or_default(),
-            text: text_field(&map, "text"),
+            name: found.text("name").unwrap_or_default(),
+            text: found.text("text"),
             verdict,
         })
     };
-    list.unwrap_or_default().iter().map(one).collect()
+    Members::of(x).items().iter().map(one).collect()
 }
 
 /// A person's decision: `list(decision, arguments, reason, approver, decided_ms)`.
 pub(crate) fn verdict(x: &Robj) -> Result<(Option<Verdict>, By), Boxed> {
-    let map = fields(x);
-    let verdict = match text_field(&map, "decision").as_deref() {
+    let map = Members::of(x);
+    let verdict = match map.text("decision").as_deref() {
         None => None,
         Some("approve") => Some(Verdict::Approve),
-        Some("reject") => Some(Verdict::Reject(text_field(&map, "reason"))),
+        Some("reject") => Some(Verdict::Reject(map.text("reason"))),
         Some("edit") => {
-            let none = ().into();
-            let arguments = match given(map.get("arguments").unwrap_or(&none))? {
+            let arguments = match given(&map.get("arguments").unwrap_or_default())? {
                 Given::Value(value) | Given::Referring(value, _) => value,
                 Given::Text(text) => warrant_core::canon::parse(text.as_bytes()).map_err(boxed)?,
             };
@@ -353,8 +349,8 @@ pub(crate) fn verdict(x: &Robj) -> Result<(Option<Verdict>, By), Boxed> {
         Some(_) => return Err(unusable("a decision", "it is not approve, reject or edit")),
     };
     let by = By {
-        approver: text_field(&map, "approver").unwrap_or_default(),
-        decided_ms: count(number_field(&map, "decided_ms").unwrap_or(0.0)),
+        approver: map.text("approver").unwrap_or_default(),
+        decided_ms: count(map.number("decided_ms").unwrap_or(0.0)),
     };
     Ok((verdict, by))
 }

@@ -1,6 +1,6 @@
 //! Runs as R lists: steps, requests, what is used and what is left.
 
-use crate::convert::{to_robj, to_text};
+use crate::convert::{to_robj, to_text, Fields};
 use crate::run_setup::Content;
 use extendr_api::prelude::*;
 use serde_json::Value;
@@ -68,9 +68,28 @@ pub(crate) fn open(step: &Step, content: &Content) -> Robj {
     acted(step.number, &step.actions, (step.note, step.usage), content)
 }
 
+static USAGE: [&str; 2] = ["tokens", "cost"];
+
 fn usage(usage: Usage) -> Robj {
-    list!(tokens = usage.tokens as f64, cost = units(usage.cost_nano)).into()
+    Fields::new(&USAGE, &[])
+        .number(usage.tokens as f64)
+        .number(units(usage.cost_nano))
+        .finish()
 }
+
+static STEP: [&str; 11] = [
+    "step",
+    "decision",
+    "tool",
+    "arguments",
+    "outcome",
+    "result",
+    "error",
+    "answer",
+    "usage",
+    "note",
+    "actions",
+];
 
 fn acted(
     number: u64,
@@ -78,60 +97,94 @@ fn acted(
     (note, used): (Option<Digest>, Usage),
     content: &Content,
 ) -> Robj {
-    let lists: Vec<Robj> = actions.iter().map(|a| action(a, content)).collect();
-    let outcomes: Vec<Option<&str>> = actions
+    let values: Vec<Values> = actions.iter().map(|a| Values::of(a, content)).collect();
+    let lists = actions
+        .iter()
+        .zip(&values)
+        .map(|(a, v)| action(a, v, content));
+    let lists = List::from_values(lists.collect::<Vec<Robj>>());
+    let outcomes: Vec<Option<&'static str>> = actions
         .iter()
         .map(|a| a.outcome().map(Outcome::word))
         .collect();
     let tools: Vec<&str> = actions.iter().map(|a| a.tool.as_str()).collect();
-    let one = |name: &str| -> Robj {
-        let values = lists.iter().map(|l| l.dollar(name).unwrap_or_default());
-        match lists.len() {
-            1 => values.into_iter().next().unwrap_or_default(),
-            _ => List::from_values(values).into(),
-        }
+    // What a step with one action says of it is the same R value.
+    let one = |part: fn(&Values) -> &Robj| match values.as_slice() {
+        [only] => part(only).clone(),
+        several => List::from_values(several.iter().map(part)).into(),
     };
-    list!(
-        step = count(number),
-        decision = "act",
-        tool = tools,
-        arguments = one("arguments"),
-        outcome = outcomes,
-        result = one("result"),
-        error = one("error"),
-        answer = (),
-        usage = usage(used),
-        note = value_at(content, note.as_ref()),
-        actions = List::from_values(&lists)
-    )
-    .into()
+    let step = Fields::new(&STEP, &[])
+        .count(number)
+        .word("act")
+        .texts(&tools)
+        .robj(&one(|v| &v.arguments));
+    let step = match outcomes.as_slice() {
+        [Some(outcome)] => step.word(outcome),
+        _ => step.robj(&outcomes.into()),
+    };
+    step.robj(&one(|v| &v.result))
+        .robj(&one(|v| &v.error))
+        .null()
+        .robj(&usage(used))
+        .robj(&value_at(content, note.as_ref()))
+        .robj(&lists.into())
+        .finish()
 }
 
-fn action(action: &Action, content: &Content) -> Robj {
-    let ending = action.ending();
-    let outcome = action.outcome();
-    let text = ending.and_then(|e| e.text.as_ref());
-    let error = match outcome {
-        Some(Outcome::Executed) | None => ().into(),
-        Some(Outcome::ApprovalRequired) => {
-            "PENDING: a person has been asked and has not decided. It did not run.".into()
+/// What a step and its action both show.
+struct Values {
+    arguments: Robj,
+    result: Robj,
+    error: Robj,
+}
+
+impl Values {
+    fn of(action: &Action, content: &Content) -> Self {
+        let ending = action.ending();
+        let text = ending.and_then(|e| e.text.as_ref());
+        Values {
+            arguments: value_at(content, Some(&action.arguments)),
+            result: value_at(content, ending.and_then(|e| e.result.as_ref())),
+            error: match action.outcome() {
+                Some(Outcome::Executed) | None => ().into(),
+                Some(Outcome::ApprovalRequired) => {
+                    "PENDING: a person has been asked and has not decided. It did not run.".into()
+                }
+                Some(_) => value_at(content, text),
+            },
         }
-        Some(_) => value_at(content, text),
-    };
-    list!(
-        tool = to_text(&action.tool),
-        arguments = value_at(content, Some(&action.arguments)),
-        outcome = outcome.map(Outcome::word),
-        result = value_at(content, ending.and_then(|e| e.result.as_ref())),
-        error = error,
-        asked = or_null(text_at(content, &action.asked)),
-        edited_by = or_null(action.edited_by.clone()),
-        warnings = warnings(action, content),
-        shown = shown(ending.and_then(|e| e.result.as_ref()), content),
-        progress = progress(action),
-        attempts = count(action.attempts)
-    )
-    .into()
+    }
+}
+
+static ACTION: [&str; 11] = [
+    "tool",
+    "arguments",
+    "outcome",
+    "result",
+    "error",
+    "asked",
+    "edited_by",
+    "warnings",
+    "shown",
+    "progress",
+    "attempts",
+];
+
+fn action(action: &Action, values: &Values, content: &Content) -> Robj {
+    let result = action.ending().and_then(|e| e.result.as_ref());
+    Fields::new(&ACTION, &[])
+        .text(&action.tool)
+        .robj(&values.arguments)
+        .word_or_na(action.outcome().map(Outcome::word))
+        .robj(&values.result)
+        .robj(&values.error)
+        .text_or_null(text_at(content, &action.asked).as_deref())
+        .text_or_null(action.edited_by.as_deref())
+        .robj(&warnings(action, content))
+        .robj(&shown(result, content))
+        .word(progress(action))
+        .count(action.attempts)
+        .finish()
 }
 
 fn warnings(action: &Action, content: &Content) -> Robj {
@@ -193,17 +246,22 @@ fn meters(numbers: [f64; 5], per_tool: impl Iterator<Item = (String, f64)>) -> R
     let (names, counts): (Vec<String>, Vec<f64>) = per_tool.unzip();
     let mut tools: Robj = counts.into();
     let _ = tools.set_attrib(names_symbol(), names);
-    let [steps, tool_calls, tokens, cost, seconds] = numbers;
-    list!(
-        steps = steps,
-        tool_calls = tool_calls,
-        tokens = tokens,
-        cost = cost,
-        seconds = seconds,
-        per_tool = tools
-    )
-    .into()
+    let list = Fields::new(&METERS, &[]);
+    numbers
+        .into_iter()
+        .fold(list, Fields::number)
+        .robj(&tools)
+        .finish()
 }
+
+static METERS: [&str; 6] = [
+    "steps",
+    "tool_calls",
+    "tokens",
+    "cost",
+    "seconds",
+    "per_tool",
+];
 
 fn infinite(limit: Option<u64>) -> f64 {
     limit.map_or(f64::INFINITY, |n| n as f64)

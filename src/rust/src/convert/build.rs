@@ -17,6 +17,7 @@ pub(crate) struct Fields {
 thread_local! {
     /// Names and classes that were made once and are kept by R for good.
     static KEPT: RefCell<HashMap<usize, SEXP>> = RefCell::new(HashMap::new());
+    static WORDS: RefCell<HashMap<(usize, usize), SEXP>> = RefCell::new(HashMap::new());
 }
 
 impl Fields {
@@ -55,14 +56,29 @@ impl Fields {
         }
     }
 
+    /// The next field is a word of a fixed set: made once, and shared.
+    pub(crate) fn word(mut self, word: &'static str) -> Self {
+        // SAFETY: what is kept is protected for good.
+        unsafe { self.set(kept_word(word)) };
+        self
+    }
+
+    /// The next field is a word of a fixed set, or NA.
+    pub(crate) fn word_or_na(self, word: Option<&'static str>) -> Self {
+        match word {
+            Some(word) => self.word(word),
+            None => self.robj(&Rstr::na().into()),
+        }
+    }
+
     /// The next field is some texts.
-    pub(crate) fn texts(mut self, texts: &[String]) -> Self {
+    pub(crate) fn texts<T: AsRef<str>>(mut self, texts: &[T]) -> Self {
         // SAFETY: as in `text`.
         unsafe {
             let cells =
                 ffi::Rf_protect(ffi::Rf_allocVector(SEXPTYPE::STRSXP, texts.len() as isize));
             for (i, text) in texts.iter().enumerate() {
-                ffi::SET_STRING_ELT(cells, i as isize, chars(text));
+                ffi::SET_STRING_ELT(cells, i as isize, chars(text.as_ref()));
             }
             self.set(cells);
             ffi::Rf_unprotect(1);
@@ -76,6 +92,20 @@ impl Fields {
         unsafe {
             let cell = ffi::Rf_allocVector(SEXPTYPE::REALSXP, 1);
             *ffi::REAL(cell) = x;
+            self.set(cell);
+        }
+        self
+    }
+
+    /// The next field is a count: an integer, or a double past 2^31.
+    pub(crate) fn count(mut self, n: u64) -> Self {
+        let Ok(n) = i32::try_from(n) else {
+            return self.number(n as f64);
+        };
+        // SAFETY: as in `text`.
+        unsafe {
+            let cell = ffi::Rf_allocVector(SEXPTYPE::INTSXP, 1);
+            *ffi::INTEGER(cell) = n;
             self.set(cell);
         }
         self
@@ -96,6 +126,32 @@ impl Fields {
     pub(crate) fn robj(mut self, x: &Robj) -> Self {
         // SAFETY: `x` is protected by its owner.
         unsafe { self.set(x.get()) };
+        self
+    }
+
+    /// The next field is a text, or NULL.
+    pub(crate) fn text_or_null(self, text: Option<&str>) -> Self {
+        match text {
+            Some(text) => self.text(text),
+            None => self.null(),
+        }
+    }
+
+    /// The next field is texts with names.
+    pub(crate) fn named_texts(mut self, texts: &[(String, &str)]) -> Self {
+        // SAFETY: both vectors are protected while their elements are made.
+        unsafe {
+            let n = texts.len() as isize;
+            let cells = ffi::Rf_protect(ffi::Rf_allocVector(SEXPTYPE::STRSXP, n));
+            let names = ffi::Rf_protect(ffi::Rf_allocVector(SEXPTYPE::STRSXP, n));
+            for (i, (name, text)) in texts.iter().enumerate() {
+                ffi::SET_STRING_ELT(names, i as isize, chars(name));
+                ffi::SET_STRING_ELT(cells, i as isize, chars(text));
+            }
+            ffi::Rf_setAttrib(cells, ffi::R_NamesSymbol, names);
+            self.set(cells);
+            ffi::Rf_unprotect(2);
+        }
         self
     }
 
@@ -138,11 +194,28 @@ unsafe fn chars(text: &str) -> SEXP {
     )
 }
 
+unsafe fn kept_word(word: &'static str) -> SEXP {
+    let place = (word.as_ptr() as usize, word.len());
+    if let Some(made) = WORDS.with_borrow(|k| k.get(&place).copied()) {
+        return made;
+    }
+    let made = keep(&[word]);
+    WORDS.with_borrow_mut(|k| k.insert(place, made));
+    made
+}
+
 unsafe fn kept(words: &'static [&'static str]) -> SEXP {
     let place = words.as_ptr() as usize;
     if let Some(made) = KEPT.with_borrow(|k| k.get(&place).copied()) {
         return made;
     }
+    let made = keep(words);
+    KEPT.with_borrow_mut(|k| k.insert(place, made));
+    made
+}
+
+/// Texts that R keeps for good.
+unsafe fn keep(words: &[&str]) -> SEXP {
     let made = ffi::Rf_protect(ffi::Rf_allocVector(SEXPTYPE::STRSXP, words.len() as isize));
     for (i, word) in words.iter().enumerate() {
         ffi::SET_STRING_ELT(made, i as isize, chars(word));
@@ -151,6 +224,5 @@ unsafe fn kept(words: &'static [&'static str]) -> SEXP {
     // Many lists share it, so none may change it in place.
     ffi::MARK_NOT_MUTABLE(made);
     ffi::Rf_unprotect(1);
-    KEPT.with_borrow_mut(|k| k.insert(place, made));
     made
 }

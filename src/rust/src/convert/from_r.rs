@@ -48,7 +48,7 @@ unsafe fn kind(x: SEXP) -> SEXPTYPE {
     ffi::TYPEOF(x)
 }
 
-unsafe fn value(x: SEXP, depth: usize) -> Result<Value, Error> {
+pub(super) unsafe fn value(x: SEXP, depth: usize) -> Result<Value, Error> {
     if depth > canon::MAX_DEPTH {
         return Err(Error::new(Problem::Depth));
     }

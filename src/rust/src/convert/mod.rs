@@ -2,11 +2,13 @@
 
 mod build;
 mod from_r;
+mod read;
 mod time;
 mod to_r;
 
 pub(crate) use build::Fields;
 pub(crate) use from_r::{inherits, text as utf8, to_value};
+pub(crate) use read::Members;
 pub(crate) use to_r::{named, to_lists, to_robj};
 
 use crate::fault::guard;
