@@ -63,7 +63,7 @@ package_version_text <- function() as.character(utils::packageVersion("warrant")
 # The lines of one run, and its content where it is at hand.
 page_source <- function(run, run_id, call = caller_env()) {
   if (inherits(run, "agent_run")) {
-    check_same_run(run_id, run$run_id, call)
+    check_own_run(run_id, run$run_id, call)
     return(read_kept(run$store, run$run_id, call))
   }
   if (is_store(run)) {
@@ -105,7 +105,7 @@ which_run <- function(known, run_id, call) {
   )
 }
 
-check_same_run <- function(run_id, own, call) {
+check_own_run <- function(run_id, own, call) {
   if (is.null(run_id) || run_id == own) return(invisible(own))
   stop_warrant(
     c("`run_id` must be the run's own, or left out.", x = sprintf("It is %s, the run is %s.", run_id, own)),
