@@ -243,8 +243,13 @@ record_decision <- function(store, token, run_id, kept, decision, audit = NULL, 
     rs_run_decide(kept$lines, kept$content, decision$request, unclass(decision), now_ms()), call
   )
   keep <- out$keep
-  store$append(run_id, keep$lines, keep$expect_head, keep$head, keep$content, token, TRUE)
-  if (!is.null(audit)) audit$append(keep$lines)
+  named_for(
+    {
+      store$append(run_id, keep$lines, keep$expect_head, keep$head, keep$content, token, TRUE)
+      if (!is.null(audit)) audit$append(keep$lines)
+    },
+    call
+  )
   if (out$expired) {
     stop_warrant(
       c("The request has expired; a decision comes too late.",

@@ -299,3 +299,33 @@ test_that("what a store or a trail raises names the function that was called", {
   writeLines(character(), trail)
   expect_equal(named(resume_run(a, run), "trail_lacks_head"), "resume_run")
 })
+
+test_that("a journal of another version is refused by a condition that names both", {
+  data <- c(
+    "{\"schema\":\"warrant_audit/v2\",\"what\":\"nobody knows yet\"}",
+    sub("warrant_audit/v1", "warrant_audit/v2", read_audit(golden_trail())$data[[2]], fixed = TRUE)
+  )
+  for (text in data) {
+    store <- memory_store()
+    sealed <- warrant:::unwrap_core(warrant:::rs_seal_lines("r1", 0, "", "run_started", text, 1, 1))
+    token <- store$lock("r1")
+    store$append("r1", sealed$lines, "", sealed$head, c(key = strrep("2a", 32)), token)
+    store$unlock(token)
+    for (use in list(function() read_run(store, "r1"), function() resume_run(agent(list(), always(), store = store), "r1"))) {
+      expect_warrant_error(use(), "unknown_schema", found = "warrant_audit/v2", expected = "warrant_audit/v1")
+    }
+    faults <- verify_audit(sealed$lines)
+    expect_match(faults$what, "warrant_audit/v2.*warrant_audit/v1")
+  }
+})
+
+test_that("a run whose content has no key is refused, not read wrongly", {
+  run <- run_agent(agent(noting_tool()$tool, script_planner(answer = 1)), "go")
+  lines <- run$store$read(run$run_id)
+  store <- memory_store()
+  token <- store$lock(run$run_id)
+  store$append(run$run_id, lines, "", run$audit_head, NULL, token)
+  store$unlock(token)
+  expect_warrant_error(read_run(store, run$run_id), "key_missing")
+  expect_s3_class(tryCatch(read_run(store, run$run_id), error = identity), "warrant_error_state")
+})

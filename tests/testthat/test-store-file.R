@@ -73,6 +73,27 @@ test_that("content that was removed is gone for a store that had read it", {
   store$unlock(token)
 })
 
+test_that("content that was shortened and filled up again is read as it is now", {
+  dir <- withr::local_tempdir()
+  store <- file_store(dir)
+  run <- sample()
+  token <- store$lock(run$id)
+  add(store, run, 1, 1, token, c(aa = "1", bb = "22", cc = "333", dd = "4444"))
+  content <- file.path(dir, paste0(run$id, ".content"))
+  whole <- readLines(content)
+  expect_equal(store$get_content(run$id, "dd"), c(dd = "4444"))
+  # The same length, other lines before a last one that is where it was.
+  write_bytes(c("ee 1", "bb 2", "ff 3333", whole[4]), content)
+  expect_equal(store$get_content(run$id, c("bb", "dd")), c(bb = "2", dd = "4444"))
+  expect_equal(store$get_content(run$id), c(bb = "2", dd = "4444", ee = "1", ff = "3333"))
+  # Cut, and more than before written over it, unseen in between.
+  write_bytes(c(whole[1], "gg 5", paste("hh", strrep("6", 40))), content)
+  expect_equal(store$get_content(run$id, c("aa", "bb", "gg")), c(aa = "1", bb = NA, gg = "5"))
+  write_bytes(whole, content)
+  expect_equal(store$get_content(run$id), c(aa = "1", bb = "22", cc = "333", dd = "4444"))
+  store$unlock(token)
+})
+
 test_that("names that are no run ids never reach the file system", {
   store <- file_store(withr::local_tempdir())
   for (bad in list("", "..", "a/b", "../x", "a b", NA_character_, 1, c("a", "b"), strrep("x", 129))) {

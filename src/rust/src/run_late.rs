@@ -14,11 +14,11 @@ use warrant_core::run::{Attempt, Clock, Log, Settled};
 /// under this name, the data of a `late_result`.
 pub(crate) fn name_of(attempt: &Attempt) -> String {
     let (step, action, attempt) = attempt;
-    format!("{PREFIX}{step}-{action}-{attempt}")
+    format!("{PREFIX}{step}x{action}x{attempt}")
 }
 
 /// How those names begin: no address does.
-pub(crate) const PREFIX: &str = "late-";
+pub(crate) const PREFIX: &str = "late";
 
 /// What was left under such a name, where it is what it should be.
 pub(crate) fn left(name: &str, text: &str) -> Option<LateResult> {

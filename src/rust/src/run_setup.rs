@@ -31,6 +31,8 @@ pub(crate) type Content = BTreeMap<Digest, Vec<u8>>;
 pub(crate) enum Error {
     #[error("a planner must return decide_act() or decide_finish(), not a thing made by hand")]
     ByHand,
+    #[error("the content of the run must hold its key, without which no value can be told from another: it is missing")]
+    KeyMissing,
     #[error("the run cannot use {what}: {why}")]
     Unusable { what: &'static str, why: String },
 }
@@ -39,11 +41,15 @@ impl Fault for Error {
     fn code(&self) -> &'static str {
         match self {
             Error::ByHand => "decision_by_hand",
+            Error::KeyMissing => "key_missing",
             Error::Unusable { .. } => "run_input",
         }
     }
     fn kind(&self) -> Kind {
-        Kind::Input
+        match self {
+            Error::KeyMissing => Kind::State,
+            Error::ByHand | Error::Unusable { .. } => Kind::Input,
+        }
     }
 }
 
@@ -171,7 +177,7 @@ pub(crate) fn setup(x: &Robj, tools: &Robj, key: &[u8; 32]) -> Result<Setup, Box
 /// A named character vector of content, and the key that is in it.
 pub(crate) fn content(x: &Robj) -> Result<(Content, [u8; 32]), Boxed> {
     let (map, key) = values(x);
-    let key = key.ok_or_else(|| unusable("its content", "the content key is missing"))?;
+    let key = key.ok_or_else(|| boxed(Error::KeyMissing))?;
     Ok((map, key))
 }
 

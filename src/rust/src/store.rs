@@ -163,7 +163,62 @@ struct Index {
     identity: (u64, u64),
     read: u64,
     at: HashMap<String, (u64, usize)>,
+    /// Where the last line that was read begins, and how.
+    tail: (u64, Vec<u8>),
 }
+
+impl Index {
+    fn new(path: &Path, identity: (u64, u64)) -> Self {
+        Index {
+            path: path.to_owned(),
+            identity,
+            read: 0,
+            at: HashMap::new(),
+            tail: (0, Vec::new()),
+        }
+    }
+
+    /// Reads on to the end of the file.
+    fn complete(&mut self, file: &std::fs::File) -> std::io::Result<()> {
+        each_line(file, self.read, |at, line| {
+            self.read = at + line.len() as u64 + 1;
+            self.tail = (at, line[..line.len().min(TAIL)].to_vec());
+            if let Some(space) = memchr::memchr(b' ', line) {
+                let address = String::from_utf8_lossy(&line[..space]).into_owned();
+                let place = (at + space as u64 + 1, line.len() - space - 1);
+                self.at.entry(address).or_insert(place);
+            }
+            true
+        })
+    }
+
+    /// Whether the file still has, where it was read last, what was there.
+    fn fits(&self, file: &std::fs::File) -> bool {
+        let (at, start) = &self.tail;
+        bytes_at(file, *at, start.len()).is_ok_and(|found| found == *start)
+    }
+
+    /// The value at an address; an error where the file has another line there now.
+    fn value(&self, file: &std::fs::File, address: &str) -> std::io::Result<Option<String>> {
+        let Some((at, len)) = self.at.get(address) else {
+            return Ok(None);
+        };
+        let before = address.len() + 1;
+        let line = bytes_at(file, at - before as u64, before + len + 1)?;
+        let whole = line.starts_with(address.as_bytes())
+            && line[before - 1] == b' '
+            && line.ends_with(b"\n")
+            && memchr::memchr(b'\n', &line) == Some(line.len() - 1);
+        if !whole {
+            return Err(std::io::ErrorKind::InvalidData.into());
+        }
+        let text = String::from_utf8_lossy(&line[before..before + len]);
+        Ok(Some(text.into_owned()))
+    }
+}
+
+/// How much of the last line is remembered: its address, and more.
+const TAIL: usize = 200;
 
 /// The indexes of the files used last; a file only grows, so each is read once.
 static INDEXES: Mutex<Vec<Index>> = Mutex::new(Vec::new());
@@ -171,7 +226,7 @@ const INDEXES_KEPT: usize = 8;
 
 fn with_index<T>(
     path: &Path,
-    found: impl FnOnce(&std::fs::File, &Index) -> std::io::Result<T>,
+    found: impl Fn(&std::fs::File, &Index) -> std::io::Result<T>,
 ) -> Result<Option<T>, FileError> {
     if !path.exists() {
         return Ok(None);
@@ -187,26 +242,18 @@ fn with_index<T>(
     let identity = identity(&about);
     let mut indexes = INDEXES.lock().unwrap_or_else(PoisonError::into_inner);
     indexes.retain(|i| i.path != path || (i.identity == identity && i.read <= about.len()));
-    let mut index = match indexes.iter().position(|i| i.path == path) {
-        Some(at) => indexes.remove(at),
-        None => Index {
-            path: path.to_owned(),
-            identity,
-            read: 0,
-            at: HashMap::new(),
-        },
-    };
-    each_line(&file, index.read, |at, line| {
-        index.read = at + line.len() as u64 + 1;
-        if let Some(space) = memchr::memchr(b' ', line) {
-            let address = String::from_utf8_lossy(&line[..space]).into_owned();
-            let place = (at + space as u64 + 1, line.len() - space - 1);
-            index.at.entry(address).or_insert(place);
-        }
-        true
-    })
-    .map_err(fail)?;
-    let value = found(&file, &index).map_err(fail)?;
+    let known = indexes.iter().position(|i| i.path == path);
+    let known = known.map(|at| indexes.remove(at)).filter(|i| i.fits(&file));
+    let mut index = known.unwrap_or_else(|| Index::new(path, identity));
+    index.complete(&file).map_err(fail)?;
+    let mut value = found(&file, &index);
+    if value.is_err() {
+        // Somebody has changed what was there: it is read anew.
+        index = Index::new(path, identity);
+        index.complete(&file).map_err(fail)?;
+        value = found(&file, &index);
+    }
+    let value = value.map_err(fail)?;
     indexes.insert(0, index);
     indexes.truncate(INDEXES_KEPT);
     Ok(Some(value))
@@ -223,12 +270,12 @@ fn identity(_: &std::fs::Metadata) -> (u64, u64) {
     (0, 0)
 }
 
-fn value_at(mut file: &std::fs::File, place: (u64, usize)) -> std::io::Result<String> {
+fn bytes_at(mut file: &std::fs::File, at: u64, len: usize) -> std::io::Result<Vec<u8>> {
     use std::io::{Read, Seek, SeekFrom};
-    let mut bytes = vec![0; place.1];
-    file.seek(SeekFrom::Start(place.0))?;
+    let mut bytes = vec![0; len];
+    file.seek(SeekFrom::Start(at))?;
     file.read_exact(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(bytes)
 }
 
 #[extendr]
@@ -291,7 +338,7 @@ fn rs_content_get(base: &str, addresses: Vec<String>) -> Robj {
     guard(|| {
         let path = with_ext(Path::new(base), ".content");
         let found = with_index(&path, |file, index| {
-            let get = |a: &String| index.at.get(a).map(|p| value_at(file, *p)).transpose();
+            let get = |a: &String| index.value(file, a);
             addresses
                 .iter()
                 .map(get)
@@ -309,7 +356,7 @@ fn rs_content_all(base: &str) -> Robj {
         let all = with_index(&path, |file, index| {
             let mut keys: Vec<&String> = index.at.keys().collect();
             keys.sort_unstable();
-            let text = |k: &&String| value_at(file, index.at[*k]);
+            let text = |k: &&String| index.value(file, k).map(Option::unwrap_or_default);
             let texts = keys.iter().map(text).collect::<std::io::Result<Vec<_>>>()?;
             Ok((keys.into_iter().cloned().collect::<Vec<_>>(), texts))
         });

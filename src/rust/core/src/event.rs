@@ -655,6 +655,16 @@ fn read<T: DeserializeOwned>(name: &str, data: &[u8]) -> Result<T, Error> {
     })
 }
 
+/// The schema that the data of a `run_started` name, where it is not [`SCHEMA`].
+pub(crate) fn other_schema(name: &str, data: &[u8]) -> Option<String> {
+    if name != "run_started" {
+        return None;
+    }
+    let data: Value = serde_json::from_slice(data).ok()?;
+    let found = data.get("schema").and_then(Value::as_str)?;
+    (found != SCHEMA).then(|| found.to_owned())
+}
+
 /// What can be wrong with an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

@@ -11,8 +11,8 @@ use super::format::{diagnose, Defect, Line, FINISHED, LINK, MAX_LINE, RECOVERED,
 use super::RunId;
 use crate::digest::Digest;
 use crate::error::Fault;
-use crate::event::{Event, SCHEMA};
-use crate::run::State;
+use crate::event::{other_schema, Event, SCHEMA};
+use crate::run::{Meaning, State};
 use std::collections::{HashMap, HashSet};
 
 /// How far a trail is verified.
@@ -619,8 +619,14 @@ impl Chain {
 
 /// Folds a record into the state of its run.
 fn fold_in(fold: &mut State, line: &Line<'_>, digest: Digest) -> Result<(), (FindingKind, String)> {
-    let event = Event::read(line.event, line.data.as_bytes());
-    let event = event.map_err(|e| (FindingKind::Event, e.to_string()))?;
+    let data = line.data.as_bytes();
+    let event = Event::read(line.event, data).map_err(|e| {
+        let what = match other_schema(line.event, data) {
+            Some(found) => Meaning::Schema { found }.to_string(),
+            None => e.to_string(),
+        };
+        (FindingKind::Event, what)
+    })?;
     fold.apply(&event, digest, line.active_ms)
         .map_err(|e| (FindingKind::Meaning, format!("{e} ({})", e.code())))?;
     // What a step left behind is for a driver, not for a verifier.

@@ -1,11 +1,12 @@
 //! Reading a journal back: the chain is checked, the events are folded, and the
 //! steps are kept.
 
+use super::meaning::Meaning;
 use super::setup::Error;
 use super::state::State;
 use super::step::Closed;
 use crate::digest::Digest;
-use crate::event::Event;
+use crate::event::{other_schema, Event};
 use crate::journal::{Chain, Line, RunId};
 use crate::limits::Used;
 
@@ -85,7 +86,14 @@ impl History {
         if line.seq != seq || line.prev != prev.as_deref() {
             return Err(broken("does not follow the record before it"));
         }
-        let event = Event::read(line.event, line.data.as_bytes())?;
+        let data = line.data.as_bytes();
+        let event = Event::read(line.event, data).map_err(|error| {
+            // Of another version nothing else can be said.
+            match other_schema(line.event, data) {
+                Some(found) => Error::from(Meaning::Schema { found }),
+                None => error.into(),
+            }
+        })?;
         self.state.apply(&event, digest, line.active_ms)?;
         if matches!(event, Event::PlanStarted(_)) {
             self.plans.push(self.state.used().clone());

@@ -1,8 +1,10 @@
 //! What a record can mean that no run could have produced.
 
 use crate::error::{Fault, Kind};
+use crate::event::SCHEMA;
 use crate::limits::Limit;
 use crate::outcome::Outcome;
+use serde_json::{Map, Value};
 
 /// Why an event is not one the run machine could have recorded at this place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -120,7 +122,7 @@ pub enum Meaning {
         what: &'static str,
     },
     /// The vocabulary is of another version.
-    #[error("the journal's schema is `{found}`, which this version does not read")]
+    #[error("the journal's schema is `{found}`; this version of the package reads `{SCHEMA}`")]
     Schema {
         /// As found.
         found: String,
@@ -188,5 +190,15 @@ impl Fault for Meaning {
     }
     fn kind(&self) -> Kind {
         Kind::State
+    }
+    fn facts(&self) -> Map<String, Value> {
+        let Meaning::Schema { found } = self else {
+            return Map::new();
+        };
+        let facts = [("found", found.as_str()), ("expected", SCHEMA)];
+        facts
+            .map(|(name, text)| (name.to_owned(), text.into()))
+            .into_iter()
+            .collect()
     }
 }

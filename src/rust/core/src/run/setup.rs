@@ -362,13 +362,11 @@ impl Fault for Error {
             Error::Event(e) => e.facts(),
             Error::LacksHead { head } => one("head", head.to_hex()),
             Error::Journal(e) => e.facts(),
+            Error::Meaning(e) => e.facts(),
             Error::SameName { tool }
             | Error::UnknownCost { tool }
             | Error::UnknownTool { tool, .. } => one("tool", tool.clone()),
-            Error::InvalidEdit { .. }
-            | Error::Meaning(_)
-            | Error::Misuse { .. }
-            | Error::WrongKey => Map::new(),
+            Error::InvalidEdit { .. } | Error::Misuse { .. } | Error::WrongKey => Map::new(),
         }
     }
 }
