@@ -7,7 +7,7 @@
 #'
 #' @param x A tool, a result of [call_tool()], or a list of them.
 #' @param ... For methods.
-#' @returns A tibble with the columns `run_id`, `span_id`, `agent_id`, `step`,
+#' @returns A tibble of class `tool_log` (`ggplot2::autoplot()` draws it) with the columns `run_id`, `span_id`, `agent_id`, `step`,
 #'   `round` (these are `NA` outside a run), `name`, `arguments_hash`,
 #'   `result_hash`, `shown_hash`, `arguments`, `result` (`NA` with
 #'   `record = "hashes"`), `status`, `truncated`, `bytes`, `duration_s`, `ts`, and
@@ -46,7 +46,7 @@ tool_log.default <- function(x, ...) {
 as_log <- function(columns) {
   columns$ts <- as.POSIXct(columns$ts, origin = "1970-01-01", tz = "UTC")
   if (is.null(columns$late)) columns$late <- rep(list(character()), length(columns$name))
-  tibble::new_tibble(columns, nrow = length(columns$name))
+  tibble::new_tibble(columns, nrow = length(columns$name), class = "tool_log")
 }
 
 log_of_results <- function(results) {

@@ -3,7 +3,7 @@
 //! A pure function of a journal, its content and what the verifier found: the same
 //! run gives the same bytes. The page fetches nothing and has no script; its content
 //! policy refuses both. Everything that a model, a tool or a person wrote is escaped
-//! by construction: markup is `&'static str` ([`html`]).
+//! by construction: what is not markup of our own goes through one writer.
 
 mod html;
 mod moments;

@@ -268,7 +268,7 @@ fn tool(html: &mut Html, facts: &ToolFacts, story: &Story) {
     html.raw(if facts.requires_approval {
         "always"
     } else {
-        "as the policy says"
+        "by policy"
     });
     html.raw("</td><td>")
         .text(&words::grouped(story.used.calls_of(&facts.name)));
