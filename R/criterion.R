@@ -49,7 +49,7 @@ criterion_from_spec <- function(x, call = caller_env()) {
 criterion_json <- function(x, settled = TRUE) {
   if (x$explicit || !settled) return(x$json)
   name <- unwrap_core(rs_to_json(x$criterion))
-  paste0("{\"criterion\":", name, ",", substring(x$json, 2))
+  paste0("{\"criterion\":", name, ",", sub("{", "", x$json, fixed = TRUE))
 }
 
 #' @export

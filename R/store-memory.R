@@ -39,7 +39,8 @@ memory_store <- function() {
     addresses <- addresses %||% sort(unique(names), method = "radix")
     # The first of equal names: what is there already stays.
     rows <- rows[match(addresses, names)]
-    stats::setNames(substring(rows, nchar(addresses) + 2L), addresses)
+    rest <- substring(rows, nchar(addresses) + 2L, .Machine$integer.max)
+    stats::setNames(rest, addresses)
   }
   lock <- function(run_id, hold_s = 60) {
     check_run_id(run_id)
