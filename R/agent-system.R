@@ -21,6 +21,7 @@
 agent_system <- function(fn, name = "system", version = "0", ..., records = character(),
                          tools = NULL) {
   check_dots(...)
+  store <- if (inherits(fn, "agent")) fn$store
   if (inherits(fn, "agent")) {
     fn <- system_of_agent(fn)
     records <- trajectory_schema
@@ -44,7 +45,7 @@ agent_system <- function(fn, name = "system", version = "0", ..., records = char
     )
   }
   structure(
-    list(fn = fn, name = name, version = version, records = records, tools = tools),
+    list(fn = fn, name = name, version = version, records = records, tools = tools, store = store),
     class = "agent_system"
   )
 }

@@ -10,6 +10,8 @@ rs_run_trajectory <- function(lines, content, upto) .Call(wrap__rs_run_trajector
 
 rs_run_values <- function(lines) .Call(wrap__rs_run_values, lines)
 
+rs_run_parts <- function(lines, content) .Call(wrap__rs_run_parts, lines, content)
+
 rs_archive_run <- function(dir, lines, content, case, with_content, names, replaced) .Call(wrap__rs_archive_run, dir, lines, content, case, with_content, names, replaced)
 
 rs_archive_headers <- function() .Call(wrap__rs_archive_headers)
@@ -22,7 +24,9 @@ rs_archive_seal <- function(dir) .Call(wrap__rs_archive_seal, dir)
 
 rs_archive_scan <- function(dir) .Call(wrap__rs_archive_scan, dir)
 
-rs_archive_check <- function(dir, ids, heads, status, words, judged, cases, trajectories, runs, calls, approvals) .Call(wrap__rs_archive_check, dir, ids, heads, status, words, judged, cases, trajectories, runs, calls, approvals)
+rs_archive_check <- function(dir, ids, heads, status, words, judged, trajectories, runs, calls, approvals) .Call(wrap__rs_archive_check, dir, ids, heads, status, words, judged, trajectories, runs, calls, approvals)
+
+rs_call_arguments <- function(ptr, arguments) .Call(wrap__rs_call_arguments, ptr, arguments)
 
 rs_call_arguments <- function(ptr, arguments) .Call(wrap__rs_call_arguments, ptr, arguments)
 

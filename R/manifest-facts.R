@@ -20,6 +20,31 @@ manifest_tools <- function(tools) {
   out
 }
 
+# With the tools that only runs tell of: of these the hash is known.
+tools_with <- function(tools, hashes) {
+  named <- vapply(tools, function(json) unwrap_core(rs_from_json(as.character(json)))$spec_hash, "")
+  for (name in names(hashes)[!hashes %in% named]) {
+    at <- if (name %in% names(tools)) paste0(name, "@", substr(hashes[[name]], 1L, 8L)) else name
+    tools[[at]] <- list(spec_hash = hashes[[name]])
+  }
+  tools
+}
+
+# What runs tell of models and tools.
+runs_parts <- function(sources) {
+  parts <- lapply(sources$runs, function(source) {
+    unwrap_core(rs_run_parts(source$store$read(source$run_id), source$store$get_content(source$run_id)))
+  })
+  names <- unlist(lapply(parts, `[[`, "tools"))
+  hashes <- unlist(lapply(parts, `[[`, "spec_hashes"))
+  first <- !duplicated(paste(names, hashes))
+  models <- unique(as.character(unlist(lapply(parts, `[[`, "models"))))
+  list(
+    models = models[order_c(models)], tools = stats::setNames(hashes[first], names[first]),
+    run_id = vapply(sources$runs, `[[`, "", "run_id")
+  )
+}
+
 agent_facts <- function(agent) {
   list(
     tools = named_list(as.list(vapply(agent$tools, function(t) as.character(hash_tool_spec(t)), ""))),

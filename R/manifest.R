@@ -40,6 +40,9 @@
 #' @param packages Names of packages whose versions are recorded; by default this
 #'   one.
 #' @param ... Must be empty.
+#' @param runs Runs of the study, as [archive_study()] takes them; and the `store` of
+#'   runs that are given by their ids.
+#' @param store A store.
 #' @returns `study_manifest()` gives a list of class `study_manifest`, with the hash as
 #'   `manifest_hash`; `hash_manifest()` the hash, a string of 64 lowercase hex digits. A
 #'   file that cannot be read is an error of class `warrant_error_input`, a manifest
@@ -55,7 +58,8 @@
 #' diff_manifest(manifest, study_manifest(title = "Halves", agent = short, seed = 1))
 #' @export
 study_manifest <- function(title = NULL, design = NULL, tools = list(), agent = NULL, suite = NULL,
-                           data = NULL, seed = NULL, parameters = list(), packages = "warrant", ...) {
+                           data = NULL, seed = NULL, parameters = list(), packages = "warrant", ...,
+                           runs = NULL, store = NULL) {
   check_string(title, null = TRUE)
   check_string(design, null = TRUE)
   tools <- as_tools(tools)
@@ -66,26 +70,30 @@ study_manifest <- function(title = NULL, design = NULL, tools = list(), agent = 
   check_parameters(parameters)
   check_names(packages)
   check_dots(...)
+  found <- runs_parts(run_sources(runs, store))
   all_tools <- c(unname(tools), unlist(unname(lapply(agents, function(a) unname(a$tools))), FALSE))
   identity <- list(
     schema = manifest_schema, title = title, design = design, seed = seed,
-    tools = named_list(manifest_tools(all_tools)),
+    tools = named_list(tools_with(manifest_tools(all_tools), found$tools)),
     agents = named_list(lapply(agents, agent_facts)), suite = suite_facts(suite),
     data = named_list(manifest_data(data)), parameters = named_list(as.list(parameters)),
-    models_served = list(), r_version = as.character(getRversion()),
+    models_served = I(found$models), r_version = as.character(getRversion()),
     packages = named_list(manifest_packages(packages))
   )
-  new_study_manifest(unwrap_core(rs_to_json(identity)), made_here(data))
+  new_study_manifest(unwrap_core(rs_to_json(identity)), made_here(data, found$run_id))
 }
 
 manifest_schema <- "study_manifest/v1"
 
 # What does not identify a study.
-made_here <- function(data = NULL) {
+made_here <- function(data = NULL, runs = character()) {
   paths <- as.list(normalizePath(as.character(data), mustWork = FALSE))
-  list(
-    created_at = iso_time(now()), host = Sys.info()[["nodename"]],
-    paths = named_list(stats::setNames(paths, enc2utf8(basename(as.character(data)))))
+  c(
+    list(
+      created_at = iso_time(now()), host = Sys.info()[["nodename"]],
+      paths = named_list(stats::setNames(paths, enc2utf8(basename(as.character(data)))))
+    ),
+    if (length(runs)) list(runs = I(runs))
   )
 }
 

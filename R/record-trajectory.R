@@ -55,6 +55,7 @@ new_recorder <- function() {
   recorder$whole <- list()
   recorder$settings <- list()
   recorder$fault <- NULL
+  recorder$run_ids <- character()
   recorder
 }
 
@@ -64,7 +65,10 @@ add_parts <- function(recorder, parts, call = caller_env(2)) {
     agent_trajectory = "whole"
   )
   for (part in parts) {
-    if (inherits(part, "agent_run")) part <- as_trajectory(part)
+    if (inherits(part, "agent_run")) {
+      recorder$run_ids <- c(recorder$run_ids, part$run_id)
+      part <- as_trajectory(part)
+    }
     slot <- slots[names(slots) %in% class(part)]
     if (length(slot) == 0) {
       stop_warrant(

@@ -151,7 +151,9 @@ run_case <- function(job, system, timeout_s) {
     limit_call(function() answer_json(system, job), timeout_s),
     error = identity
   ))
-  row <- list(id = job$id, digest = job$digest, trajectory = character())
+  row <- list(
+    id = job$id, digest = job$digest, trajectory = character(), run_ids = recorder$run_ids
+  )
   fault <- recorder$fault
   if (inherits(answer, "warrant_error_trajectory")) fault <- answer
   if (!is.null(fault)) return(c(row, list(fault = fault)))
@@ -220,7 +222,8 @@ runs_of <- function(suite, rows, seed, system) {
     case_id = suite$cases$id, status = part("status", "NOT_RUN"), output = part("output", NA_character_),
     error = part("error", NA_character_),
     trajectory = lapply(rows, function(row) as.character(row$trajectory)),
-    seed = seed, system = system[c("name", "version", "records")]
+    seed = seed, system = system[c("name", "version", "records")],
+    run_ids = lapply(rows, function(row) as.character(row$run_ids)), store = system$store
   )
 }
 

@@ -113,6 +113,22 @@ fn rs_run_values(lines: Robj) -> Robj {
     })
 }
 
+// What runs say of themselves for a manifest: the models that answered, and the tools
+// with the hashes of their specifications.
+#[extendr]
+fn rs_run_parts(lines: Robj, content: Robj) -> Robj {
+    guard(|| {
+        let lines = texts(&lines, "a journal")?;
+        let history = read(&lines, None)?;
+        let refs: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let account = Account::gather(&history, &refs).map_err(boxed)?;
+        let models = account.models(&kept(&content)?.content);
+        let tools = account.tools.into_iter().map(|(n, d)| (n, d.to_hex()));
+        let (tools, hashes): (Vec<String>, Vec<String>) = tools.unzip();
+        Ok(list!(models = models, tools = tools, spec_hashes = hashes))
+    })
+}
+
 fn place_of(event: &Event) -> Option<(u64, u64)> {
     match event {
         Event::ApprovalRequested(e) => Some((e.step, e.action)),
@@ -472,6 +488,7 @@ extendr_module! {
     mod archive;
     fn rs_run_trajectory;
     fn rs_run_values;
+    fn rs_run_parts;
     fn rs_archive_run;
     fn rs_archive_headers;
     fn rs_record_line;

@@ -388,7 +388,8 @@ impl Schemas {
 }
 
 // Holds runs of an archive against their journals. All arguments but the first have an
-// element a run; the last four are lines of files.
+// element a run; the last four are
+// lines of files.
 #[extendr]
 #[allow(clippy::too_many_arguments)]
 fn rs_archive_check(
@@ -398,7 +399,6 @@ fn rs_archive_check(
     status: Vec<String>,
     words: Vec<String>,
     judged: Vec<i32>,
-    cases: Vec<String>,
     trajectories: Vec<String>,
     runs: Vec<String>,
     calls: Vec<String>,
@@ -416,13 +416,20 @@ fn rs_archive_check(
                     Some(1) => Judged::ByDone,
                     Some(_) | None => Judged::ByNobody,
                 },
-                case: at(&cases, i),
+                case: case_of(&at(&trajectories, i)),
                 trajectory: at(&trajectories, i),
                 tables: [at(&runs, i), at(&calls, i), at(&approvals, i)],
             })
             .collect();
         Ok(columns(check_all(Path::new(dir), &said)))
     })
+}
+
+/// The case that a line of `trajectories.jsonl` is about.
+fn case_of(line: &str) -> String {
+    let value = canon::parse(line.as_bytes()).ok();
+    let case = value.as_ref().and_then(|l| l.get("case_id")?.as_str());
+    case.unwrap_or_default().to_owned()
 }
 
 fn check_all(dir: &Path, said: &[Said]) -> Vec<Found> {

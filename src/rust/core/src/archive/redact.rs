@@ -118,11 +118,16 @@ fn holds(bytes: &[u8], texts: &BTreeSet<String>) -> bool {
     })
 }
 
-/// Whether a value holds a literal secret's keyed digest.
+/// Whether a value holds the keyed digest of one that was not recorded. Under the key
+/// guesses of it could be tried.
 pub fn holds_secret(content: &Content) -> bool {
-    let mark = b"{\"secret_hmac\":\"";
-    let mut values = content.values();
-    values.any(|bytes| memchr::memmem::find(bytes, mark).is_some())
+    let marks: [&[u8]; 2] = [b"\"secret_hmac\":\"", b"\"result_hmac\":\""];
+    let holds = |bytes: &Vec<u8>| {
+        marks
+            .iter()
+            .any(|m| memchr::memmem::find(bytes, m).is_some())
+    };
+    content.values().any(holds)
 }
 
 /// Names of the environment variables that values of secret parameters refer to.

@@ -1,0 +1,119 @@
+# The files of an archive. Private.
+
+# Journals, content, and what is said of each run.
+write_runs <- function(part, sources, study) {
+  n <- length(sources$runs)
+  if (n) dir.create(file.path(part, "journals"))
+  if (n && study$content) dir.create(file.path(part, "content"))
+  names <- if (is.character(study$redact)) study$redact else character()
+  study$runs <- lapply(sources$runs, function(source) {
+    lines <- source$store$read(source$run_id)
+    content <- source$store$get_content(source$run_id)
+    replaced <- if (is.function(study$redact) && study$content) {
+      replaced_values(source$run_id, lines, content, study$redact)
+    }
+    case <- study$cases[[source$case_id]]
+    run <- unwrap_core(rs_archive_run(
+      part, lines, content, case, study$content, names, replaced %or% empty_texts
+    ))
+    run$case_id <- case
+    run
+  })
+  study$records <- lapply(sources$records, function(record) {
+    unwrap_core(rs_record_line(study$cases[[record$case_id]], record$json, study$content, names))
+  })
+  study
+}
+
+empty_texts <- stats::setNames(character(), character())
+
+# The values that a function shows instead, by address.
+replaced_values <- function(run_id, lines, content, redact) {
+  values <- unwrap_core(rs_run_values(lines))
+  there <- values$address %in% names(content)
+  out <- vapply(which(there), function(i) {
+    text <- content[[values$address[[i]]]]
+    where <- list(run_id = run_id, kind = values$kind[[i]], tool = values$tool[[i]])
+    shown <- redact(unwrap_core(rs_from_json(text)), where)
+    # A value that is given back as it was read is as it was written.
+    if (identical(shown, unwrap_core(rs_from_json(text)))) return(NA_character_)
+    unwrap_core(rs_to_json(shown))
+  }, "")
+  names(out) <- values$address[there]
+  out[!is.na(out)]
+}
+
+write_study <- function(part, study) {
+  put <- function(name, text) unwrap_core(rs_write_new(file.path(part, name), enc2utf8(text)))
+  runs <- study$runs
+  column <- function(name) vapply(runs, function(run) as.character(run[[name]]), "")
+  put("heads.csv", csv_table(list(
+    run_id = column("run_id"), head = column("head"), records = column("records"),
+    status = column("status"), content = column("content"),
+    judged = tolower(column("judged"))
+  )))
+  put("trajectories.jsonl", c(column("trajectory"), unlist(study$records), ""))
+  headers <- rs_archive_headers()
+  put("tables/runs.csv", c(headers$runs, "\n", column("run_row")))
+  put("tables/tool_calls.csv", c(headers$tool_calls, "\n", column("call_rows")))
+  put("tables/approvals.csv", c(headers$approvals, "\n", column("approval_rows")))
+  tables <- evaluation_tables(study$evaluation, study$cases)
+  for (name in names(tables)) put(paste0("tables/", name, ".csv"), tables[[name]])
+  put("manifest.json", paste0(manifest_text(study$manifest, study$manifest$made["created_at"]), "\n"))
+  put("METHODS.md", paste0(methods_text(study), "\n"))
+  put("archive.json", pretty(archive_facts(part, study)))
+  files <- list.files(part, recursive = TRUE)
+  put("ro-crate-metadata.json", pretty(crate(part, files[order_c(files)], study)))
+}
+
+pretty <- function(x) paste0(unwrap_core(rs_json_pretty(unwrap_core(rs_to_json(x)))), "\n")
+
+archive_facts <- function(part, study) {
+  words <- vapply(study$runs, `[[`, "", "content")
+  models <- unique(as.character(unlist(lapply(study$runs, `[[`, "models"))))
+  tables <- list.files(file.path(part, "tables"))
+  tables <- tables[order_c(tables)]
+  rows <- lapply(tables, function(name) {
+    length(readLines(file.path(part, "tables", name), warn = FALSE, encoding = "UTF-8")) - 1L
+  })
+  list(
+    schema = "study_archive/v1", created_at = study$created_at,
+    warrant_version = as.character(utils::packageVersion("warrant")),
+    manifest_hash = study$manifest$manifest_hash, runs = length(study$runs),
+    trajectories_without_run = length(study$records), content = study$content,
+    content_of_runs = as.list(table(factor(words, c("whole", "keyless", "partial", "none")))),
+    redacted = !is.null(study$redact), models_served = I(models[order_c(models)]),
+    data = named_list(study$data), tables = stats::setNames(rows, sub("[.]csv$", "", tables))
+  )
+}
+
+# A named list of vectors as CSV. Texts are guarded, numbers have all their digits.
+csv_table <- function(columns) {
+  plain <- vapply(columns, function(x) !is.character(x), NA)
+  texts <- lapply(columns, function(x) {
+    if (is.list(x)) return(vapply(x, function(value) unwrap_core(rs_to_json(as.list(value))), ""))
+    if (is.logical(x)) return(c("false", "true")[x + 1L])
+    if (is.numeric(x)) return(number_texts(x))
+    as.character(x)
+  })
+  plain <- plain & !vapply(columns, is.list, NA)
+  unwrap_core(rs_csv(names(columns), unname(texts), as.integer(plain)))
+}
+
+number_texts <- function(x) {
+  out <- vapply(x, function(number) unwrap_core(rs_to_json(as.numeric(number))), "")
+  out[is.na(x)] <- NA_character_
+  # Infinity is a text in JSON.
+  gsub("\"", "", out)
+}
+
+evaluation_tables <- function(evaluation, cases) {
+  if (is.null(evaluation)) return(list())
+  judged <- verdicts(evaluation)
+  judged$case_id <- unname(cases[judged$case_id])
+  list(
+    metrics = csv_table(as.list(metrics(evaluation))),
+    verdicts = csv_table(as.list(judged[c("case_id", "criterion", "verdict", "reason")])),
+    slices = csv_table(as.list(slices(evaluation)))
+  )
+}
