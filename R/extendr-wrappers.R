@@ -28,8 +28,6 @@ rs_archive_check <- function(dir, ids, heads, status, words, judged, trajectorie
 
 rs_call_arguments <- function(ptr, arguments) .Call(wrap__rs_call_arguments, ptr, arguments)
 
-rs_call_arguments <- function(ptr, arguments) .Call(wrap__rs_call_arguments, ptr, arguments)
-
 rs_call_begin <- function(ptr, arguments, clock, approved, origin, step, round) .Call(wrap__rs_call_begin, ptr, arguments, clock, approved, origin, step, round)
 
 rs_call_decided <- function(ptr, call, decision, why) .Call(wrap__rs_call_decided, ptr, call, decision, why)
