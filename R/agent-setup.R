@@ -93,7 +93,7 @@ run_setup <- function(agent) {
   list(
     allow = I(agent$policy$allow_effects), approve = I(agent$policy$approve_effects),
     scopes = I(agent$policy$granted_scopes),
-    guards = I(as.character(unique(unlist(lapply(unclass(agent$guardrails), function(rail) rail$stage))))),
+    guards = lapply(unname(unclass(agent$guardrails)), guardrail_facts),
     approver = !is.null(agent$approver), judge = !is.null(agent$done),
     grants = lapply(agent$policy$grants, function(g) {
       list(

@@ -134,6 +134,14 @@ as_guardrails <- function(x, arg = "guardrails", call = caller_env()) {
   structure(as.list(flat), class = "agent_guardrails")
 }
 
+# What the journal says of a guardrail.
+guardrail_facts <- function(rail) {
+  list(
+    digest = hash_content(capture_digest(rail$check, list())$digest), name = rail$name,
+    on_fail = rail$on_fail, stages = I(rail$stage)
+  )
+}
+
 rails_of <- function(rails, stage) {
   Filter(function(rail) stage %in% rail$stage, unclass(rails))
 }

@@ -161,3 +161,52 @@ test_that("guardrails are checked and printed", {
   expect_output(print(guardrails(a)), "a (tool): block", fixed = TRUE)
   expect_output(print(guardrail_flow("read", "send")), "after read never send")
 })
+
+rails_then <- function(...) guardrails(
+  guardrail("short", function(value) nchar(value) < 20, stage = c("output", "input"), on_fail = "warn"),
+  guardrail("small", function(call) call$arguments$n < 5, stage = "tool"), ...
+)
+
+test_that("a trail says which guardrails are in force, and a resume which are from then on", {
+  store <- memory_store()
+  make <- function(rails) {
+    agent(noting_tool("store", "write")$tool, script_planner(decide_act("store", list(n = 1))),
+      policy = writes(), store = store, guardrails = rails
+    )
+  }
+  run <- run_agent(make(rails_then()), "go")
+  declared <- function(event) {
+    data <- read_audit(run)$data[read_audit(run)$event == event]
+    jsonlite::fromJSON(data[[1]], simplifyVector = FALSE)$guardrails
+  }
+  started <- declared("run_started")
+  expect_equal(vapply(started, function(g) g$name, ""), c("short", "small"))
+  expect_equal(started[[1]]$stages, list("input", "output"))
+  expect_equal(started[[1]]$on_fail, "warn")
+  expect_match(started[[1]]$digest, "^[0-9a-f]{64}$")
+  run <- approve_tool_call(run, "approve", approver = "p")
+  again <- guardrail("never", function(call) FALSE, stage = "tool")
+  run <- resume_run(make(rails_then(again)), run)
+  expect_equal(outcomes(run), "guardrail_blocked")
+  expect_equal(vapply(declared("resumed"), function(g) g$name, ""), c("short", "small", "never"))
+  sound(run)
+})
+
+test_that("a trail in which a guardrail was left out or says what it cannot is found", {
+  run <- run_agent(agent(noting_tool()$tool, script_planner(decide_act("look", list(n = 1))), guardrails = rails_then()), "go")
+  sound(run)
+  trail <- read_audit(run)
+  faults_of <- function(rows) {
+    sealed <- warrant:::unwrap_core(warrant:::rs_seal_lines("r1", 0, "", rows$event, rows$data, 1, 1))
+    verify_audit(sealed$lines)$what
+  }
+  expect_length(faults_of(trail), 0)
+  spoken <- which(trail$event == "guardrail")
+  expect_length(spoken, 4)
+  for (i in spoken) expect_match(faults_of(trail[-i, ]), "has not looked at this")
+  for (change in list(c("\"pass\"", "\"flag\""), c("\"short\"", "\"other\""))) {
+    other <- trail
+    other$data[spoken] <- sub(change[[1]], change[[2]], other$data[spoken], fixed = TRUE)
+    expect_match(faults_of(other), "is not declared for this place and verdict")
+  }
+})

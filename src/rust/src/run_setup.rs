@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use warrant_core::canon;
 use warrant_core::digest::Digest;
 use warrant_core::error::{Fault, Kind};
-use warrant_core::event::{GuardrailVerdict, Stage, Usage};
+use warrant_core::event::{GuardrailFacts, GuardrailVerdict, Usage};
 use warrant_core::limits::Limits;
 use warrant_core::outcome::Outcome;
 use warrant_core::policy::SideEffects;
 use warrant_core::run::{
-    By, Decided, Effects, Ended, Finding, Given, GrantRule, Guards, Presence, Proposal, RunTool,
-    Setup, Verdict,
+    By, Decided, Effects, Ended, Finding, Given, GrantRule, Presence, Proposal, RunTool, Setup,
+    Verdict,
 };
 use warrant_core::schema::Schema;
 use warrant_core::tool::{nano, Redactions};
@@ -65,7 +65,7 @@ struct SetupSpec {
     approve: Vec<SideEffects>,
     approver: bool,
     grants: Vec<GrantSpec>,
-    guards: Vec<Stage>,
+    guards: Vec<GuardrailFacts>,
     judge: bool,
     limits: LimitsSpec,
     scopes: Vec<String>,
@@ -168,9 +168,7 @@ pub(crate) fn setup(x: &Robj, tools: &Robj, key: &[u8; 32]) -> Result<Setup, Box
     let setup = Setup::new(tools, effects, grants, limits, key).map_err(boxed)?;
     Ok(setup
         .with_approver(presence(spec.approver))
-        .with_guards(Guards {
-            stages: spec.guards,
-        })
+        .with_guards(spec.guards)
         .with_judge(presence(spec.judge)))
 }
 

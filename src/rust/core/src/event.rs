@@ -128,6 +128,10 @@ pub struct RunStarted {
     pub content_key: Digest,
     /// Address of the goal.
     pub goal: Digest,
+    /// The guardrails, in the order in which they are asked; the member is there only
+    /// where there are some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<GuardrailFacts>,
     /// The limits.
     pub limits: Limits,
     /// 32 random bytes, so that no two runs begin with the same record.
@@ -214,6 +218,20 @@ pub struct Denied {
     pub text: Digest,
 }
 
+/// What a journal says of a guardrail.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuardrailFacts {
+    /// Digest of its check: its code and what that captures.
+    pub digest: Digest,
+    /// Its name.
+    pub name: String,
+    /// Its verdict where the check says no; `block` where the check itself fails.
+    pub on_fail: GuardrailVerdict,
+    /// Where it looks; sorted.
+    pub stages: Vec<Stage>,
+}
+
 /// A guardrail gave its verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -233,7 +251,7 @@ pub struct Guardrail {
 }
 
 /// Where a guardrail looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// The goal.
@@ -470,6 +488,9 @@ pub struct Paused {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resumed {
+    /// The guardrails from here on; the member is there only where they changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guardrails: Option<Vec<GuardrailFacts>>,
     /// The limits from here on.
     pub limits: Option<Limits>,
     /// The policy from here on.
@@ -749,6 +770,12 @@ mod tests {
             RunStarted {
                 content_key: key_commitment(&[7; 32]),
                 goal: d("goal"),
+                guardrails: vec![GuardrailFacts {
+                    digest: d("check"),
+                    name: "g".to_owned(),
+                    on_fail: GuardrailVerdict::Warn,
+                    stages: vec![Stage::Input, Stage::Tool],
+                }],
                 limits: Limits {
                     steps: Some(4),
                     cost_nano: Some(u64::MAX),
@@ -769,7 +796,7 @@ mod tests {
                 }],
                 answer: None,
                 decision: Decision::Act,
-                note: None,
+                note: Some(d("note")),
                 step: 1,
                 usage: Usage {
                     cost_nano: 1,
@@ -879,6 +906,7 @@ mod tests {
             }
             .into(),
             Resumed {
+                guardrails: Some(Vec::new()),
                 limits: None,
                 policy: Some(policy()),
                 tools: Some(vec![facts("lookup")]),
@@ -913,6 +941,35 @@ mod tests {
             let value = canon::parse(&data).expect("JSON");
             assert_eq!(canon::to_vec(&value), data, "{}", event.name());
             assert_eq!(Event::read(event.name(), &data), Ok(event));
+        }
+    }
+
+    /// Members of `data` by event, as the page on the format lists them.
+    fn listed() -> BTreeMap<String, Vec<String>> {
+        let page = include_str!("../../../../inst/spec/audit-v1.md");
+        let words = |cell: &str| -> Vec<String> {
+            let parts = cell.split('`').skip(1).step_by(2);
+            parts.map(str::to_owned).collect()
+        };
+        let rows = page.lines().map(|line| line.split('|').collect::<Vec<_>>());
+        rows.filter(|cells| cells.len() == 5)
+            .filter_map(|cells| Some((words(cells[1]).pop()?, words(cells[2]))))
+            .collect()
+    }
+
+    #[test]
+    fn the_page_on_the_format_lists_the_members_of_every_event() {
+        let listed = listed();
+        for event in one_of_each() {
+            let data = canon::parse(&event.data()).expect("JSON");
+            let members: Vec<&String> = data.as_object().expect("an object").keys().collect();
+            let found = listed.get(event.name()).expect("it is listed");
+            assert_eq!(
+                found.iter().collect::<Vec<_>>(),
+                members,
+                "{}",
+                event.name()
+            );
         }
     }
 

@@ -12,7 +12,8 @@ use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use warrant_core::digest::Digest;
 use warrant_core::event::{
-    address, CallFinished, Event, GuardrailVerdict, LateResult, Stage, Status, Usage,
+    address, CallFinished, Event, GuardrailFacts, GuardrailVerdict, LateResult, Stage, Status,
+    Usage,
 };
 use warrant_core::journal::{Chain, Line, RunId};
 use warrant_core::limits::Limits;
@@ -20,8 +21,7 @@ use warrant_core::outcome::Outcome;
 use warrant_core::policy::SideEffects;
 use warrant_core::run::{
     Acceptance, By, Call, Check, Clock, Decided, Effect, Effects, Ended, Failure, Finding, Given,
-    GrantRule, Guards, History, Log, Machine, Presence, Proposal, RunTool, Settled, Setup, State,
-    Verdict,
+    GrantRule, History, Log, Machine, Presence, Proposal, RunTool, Settled, Setup, State, Verdict,
 };
 use warrant_core::schema::Schema;
 use warrant_core::tool::{Redactions, Tool, ToolSpec};
@@ -50,6 +50,16 @@ impl Dice {
             Some(self.below(most + 1))
         }
     }
+}
+
+/// A guardrail that looks everywhere.
+fn rails() -> Vec<GuardrailFacts> {
+    vec![GuardrailFacts {
+        digest: Digest::of_bytes(b"check"),
+        name: "rail".to_owned(),
+        on_fail: GuardrailVerdict::Warn,
+        stages: vec![Stage::Input, Stage::Output, Stage::Tool],
+    }]
 }
 
 /// What survives a crash.
@@ -196,13 +206,7 @@ impl World {
         )
         .expect("a setup")
         .with_approver(self.approver)
-        .with_guards(Guards {
-            stages: if self.guarded {
-                vec![Stage::Input, Stage::Output, Stage::Tool]
-            } else {
-                Vec::new()
-            },
-        })
+        .with_guards(if self.guarded { rails() } else { Vec::new() })
         .with_judge(self.judge)
     }
 }
@@ -423,11 +427,7 @@ impl Sim {
         let verdict = if self.dice.one_in(block_one_in) {
             GuardrailVerdict::Block
         } else {
-            [
-                GuardrailVerdict::Flag,
-                GuardrailVerdict::Pass,
-                GuardrailVerdict::Warn,
-            ][self.dice.below(3) as usize]
+            [GuardrailVerdict::Pass, GuardrailVerdict::Warn][self.dice.below(2) as usize]
         };
         vec![Finding {
             name: "rail".to_owned(),

@@ -35,6 +35,7 @@ fn history(calls: u64) -> Vec<Event> {
     let mut events: Vec<Event> = vec![RunStarted {
         content_key: key_commitment(&[7; 32]),
         goal: digest("goal"),
+        guardrails: Vec::new(),
         limits: Limits {
             tool_calls: Some(calls),
             per_tool: BTreeMap::new(),

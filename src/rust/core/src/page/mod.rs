@@ -186,6 +186,7 @@ mod tests {
             let start = RunStarted {
                 content_key: key_commitment(&[7; 32]),
                 goal,
+                guardrails: Vec::new(),
                 limits: Limits {
                     steps: Some(4),
                     ..Limits::default()
@@ -351,6 +352,7 @@ mod tests {
             request,
         });
         made.add(Resumed {
+            guardrails: None,
             limits: None,
             policy: None,
             tools: None,

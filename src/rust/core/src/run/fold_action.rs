@@ -2,10 +2,12 @@
 //! decisions.
 
 use super::meaning::Meaning;
-use super::state::{out_of_place, State};
+use super::state::{out_of_place, Phase, State};
 use super::step::{Ending, Progress, Request};
 use crate::digest::Digest;
-use crate::event::{ApprovalRequested, AskReason, Denied, GrantUsed, Guardrail, GuardrailVerdict};
+use crate::event::{
+    ApprovalRequested, AskReason, Denied, GrantUsed, Guardrail, GuardrailVerdict, Stage,
+};
 use crate::outcome::Outcome;
 
 impl State {
@@ -82,9 +84,27 @@ impl State {
     }
 
     pub(super) fn guardrail(&mut self, data: &Guardrail) -> Result<(), Meaning> {
+        self.guardrail_is_declared(data)?;
+        let name = data.name.clone();
+        match (data.stage, &mut self.phase) {
+            (Stage::Input, Phase::Ready) if self.used.steps == 0 => {
+                self.goal_looked.insert(name.clone());
+            }
+            (Stage::Output, Phase::Answering(answer)) => {
+                answer.looked.insert(name.clone());
+            }
+            (Stage::Tool, Phase::Acting(_)) => {}
+            (Stage::Input | Stage::Output | Stage::Tool, _) => {
+                return Err(out_of_place("guardrail"));
+            }
+        }
+        if (data.stage == Stage::Tool) != data.action.is_some() {
+            return Err(out_of_place("guardrail"));
+        }
         if let Some(action) = data.action {
             let index = self.open_action(data.step, action)?;
             let action = &mut self.acting_mut()?.actions[index];
+            action.looked.insert(name);
             match data.verdict {
                 GuardrailVerdict::Block => action.blocked = true,
                 GuardrailVerdict::Warn => action.warnings.extend(data.text),
@@ -92,6 +112,26 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// A guardrail that is in force, at a stage where it looks, with a verdict it can give.
+    fn guardrail_is_declared(&self, data: &Guardrail) -> Result<(), Meaning> {
+        let guards = &self.known()?.guardrails;
+        let found = guards.iter().find(|g| g.name == data.name);
+        let always = matches!(
+            data.verdict,
+            GuardrailVerdict::Block | GuardrailVerdict::Pass
+        );
+        let fits = found.is_some_and(|g| {
+            g.stages.contains(&data.stage) && (always || data.verdict == g.on_fail)
+        });
+        if fits {
+            Ok(())
+        } else {
+            Err(Meaning::GuardrailNotDeclared {
+                name: data.name.clone(),
+            })
+        }
     }
 
     pub(super) fn grant_used(&mut self, data: &GrantUsed) -> Result<(), Meaning> {

@@ -4,7 +4,7 @@ use super::meaning::Meaning;
 use super::state::{out_of_place, same_step, Charter, State, MAX_ATTEMPTS};
 use super::step::{Action, Ending, Progress};
 use crate::digest::Digest;
-use crate::event::{CallFinished, CallStarted, Recovered};
+use crate::event::{CallFinished, CallStarted, Recovered, Stage};
 use crate::limits::Used;
 use crate::outcome::Outcome;
 use crate::policy::ToolFacts;
@@ -21,6 +21,8 @@ impl State {
         self.counts.calls_started += 1;
         let action = &mut self.acting_mut()?.actions[index];
         action.attempts = data.attempt;
+        // They look again at what comes of it.
+        action.looked.clear();
         action.call.get_or_insert(digest);
         action.progress = Progress::Calling;
         Ok(())
@@ -48,6 +50,7 @@ impl State {
         if action.blocked {
             return Err(out_of_place("call_started"));
         }
+        self.all_looked(Stage::Tool, &action.looked)?;
         let again = data.attempt > 1;
         if data.attempt != action.attempts.saturating_add(1)
             || data.attempt > MAX_ATTEMPTS
@@ -138,6 +141,9 @@ impl State {
             });
         }
         ends_a_call(data.outcome, data.result)?;
+        if data.outcome == Outcome::Executed {
+            self.all_looked(Stage::Tool, &self.acting()?.actions[index].looked)?;
+        }
         self.counts.calls_finished += 1;
         if data.outcome == Outcome::TimedOut {
             self.note_unknown_effect(index)?;

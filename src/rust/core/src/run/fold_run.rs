@@ -7,9 +7,10 @@ use super::state::{
 use super::step::{Action, Closed, Progress, Step};
 use crate::digest::Digest;
 use crate::event::{
-    Counts, Decided, Decision, Finished, PlanStarted, Resumed, RunStarted, Status, StopReason,
-    SCHEMA,
+    Counts, Decided, Decision, Finished, PlanStarted, Resumed, RunStarted, Stage, Status,
+    StopReason, SCHEMA,
 };
+use std::collections::BTreeSet;
 
 impl State {
     pub(super) fn run_started(&mut self, data: &RunStarted, active_ms: u64) -> Result<(), Meaning> {
@@ -24,6 +25,7 @@ impl State {
         self.charter = Some(Charter {
             content_key: data.content_key,
             goal: data.goal,
+            guardrails: data.guardrails.clone(),
             limits: data.limits.clone(),
             policy_digest: data.policy.digest(),
             policy: checked_policy(&data.policy)?,
@@ -38,6 +40,9 @@ impl State {
         let Some(charter) = &mut self.charter else {
             return Err(out_of_place("resumed"));
         };
+        if let Some(guardrails) = &data.guardrails {
+            charter.guardrails = guardrails.clone();
+        }
         if let Some(limits) = &data.limits {
             charter.limits = limits.clone();
         }
@@ -60,6 +65,9 @@ impl State {
         same_step(expected, data.step)?;
         if let Some(limit) = self.limits()?.before_plan(&self.used) {
             return Err(Meaning::OverLimit { limit });
+        }
+        if expected == 1 {
+            self.all_looked(Stage::Input, &self.goal_looked)?;
         }
         self.used.steps = expected;
         self.phase = Phase::Planning;
@@ -93,6 +101,7 @@ impl State {
             (Decision::Finish, Some(answer)) if data.actions.is_empty() => {
                 Phase::Answering(Answer {
                     answer,
+                    looked: BTreeSet::new(),
                     over,
                     note: data.note,
                     usage: data.usage,
@@ -125,6 +134,7 @@ impl State {
         if answer.over.is_some() {
             return Err(out_of_place("answer_rejected"));
         }
+        self.all_looked(Stage::Output, &answer.looked)?;
         self.closed = Some(Closed {
             number: step,
             decision: Decision::Finish,
@@ -165,6 +175,9 @@ impl State {
         };
         if !fits {
             return wrong;
+        }
+        if let (None, Phase::Answering(answer)) = (data.stop_reason, &self.phase) {
+            self.all_looked(Stage::Output, &answer.looked)?;
         }
         self.same_counts(&data.counts)?;
         self.phase = Phase::Ended(data.clone());

@@ -81,7 +81,7 @@ impl Machine {
             let why = self.blocked_by.get(&index);
             return refuse(Outcome::GuardrailBlocked, text::guardrail(why));
         }
-        if self.setup.guards.look_at(Stage::Tool) && !self.checked.contains(&index) {
+        if self.setup.looks_at(Stage::Tool) && !self.checked.contains(&index) {
             return Gate::Check;
         }
         let reserved = state.reserved_before(index);

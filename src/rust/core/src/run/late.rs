@@ -12,8 +12,8 @@ use super::machine::Machine;
 use super::meaning::Meaning;
 use super::setup::Error;
 use super::state::State;
-use super::step::Progress;
-use crate::event::{CallFinished, LateResult};
+use super::step::{Action, Progress};
+use crate::event::{CallFinished, LateResult, Stage};
 use crate::outcome::Outcome;
 
 /// An attempt of a call: step, action, attempt.
@@ -49,7 +49,13 @@ impl State {
         let step = self.step().filter(|s| s.number == end.step);
         let place = usize::try_from(end.action).ok();
         let action = step.zip(place).and_then(|(s, i)| s.actions.get(i));
-        action.is_some_and(|a| a.progress == Progress::Calling && a.attempts == end.attempt)
+        // What guardrails said of the result is not recorded where its end was not.
+        let looked = |a: &Action| {
+            end.outcome != Outcome::Executed || self.all_looked(Stage::Tool, &a.looked).is_ok()
+        };
+        action.is_some_and(|a| {
+            a.progress == Progress::Calling && a.attempts == end.attempt && looked(a)
+        })
     }
 }
 

@@ -70,6 +70,7 @@ impl Machine {
         let started = RunStarted {
             content_key: key_commitment(&key),
             goal,
+            guardrails: setup.guards.clone(),
             limits: setup.limits.clone(),
             nonce: Digest::from_bytes(nonce),
             policy: setup.policy.clone(),

@@ -65,6 +65,18 @@ pub enum Meaning {
         /// Its place.
         grant: u64,
     },
+    /// A guardrail speaks that is not in force there, or says what it cannot.
+    #[error("the guardrail `{name}` is not declared for this place and verdict")]
+    GuardrailNotDeclared {
+        /// Its name.
+        name: String,
+    },
+    /// Something goes on that a guardrail had to look at first.
+    #[error("the guardrail `{name}` has not looked at this")]
+    GuardrailSkipped {
+        /// Its name.
+        name: String,
+    },
     /// A refusal for a limit that is not reached.
     #[error("an action is refused for a limit that is not reached")]
     LimitNotReached,
@@ -170,6 +182,8 @@ impl Fault for Meaning {
             Meaning::DecidedTooLate => "decided_too_late",
             Meaning::EffectNotAllowed { .. } => "effect_not_allowed",
             Meaning::Grant { .. } => "grant_misused",
+            Meaning::GuardrailNotDeclared { .. } => "guardrail_not_declared",
+            Meaning::GuardrailSkipped { .. } => "guardrail_skipped",
             Meaning::LimitNotReached => "limit_not_reached",
             Meaning::NoSuchAction { .. } => "no_such_action",
             Meaning::NoSuchRequest => "no_such_request",

@@ -27,6 +27,6 @@ pub use late::{Attempt, Settled};
 pub use log::{secret_reference, By, Log};
 pub use machine::{Acceptance, Machine};
 pub use meaning::Meaning;
-pub use setup::{Effects, Error, GrantRule, Guards, Presence, RunTool, Setup};
+pub use setup::{Effects, Error, GrantRule, Presence, RunTool, Setup};
 pub use state::{Charter, State};
 pub use step::{Action, Closed, Ending, Progress, Request, Step};

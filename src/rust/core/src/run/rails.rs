@@ -59,11 +59,11 @@ impl Machine {
 
     pub(super) fn must_check_goal(&self) -> bool {
         let state = &self.log.state;
-        self.setup.guards.look_at(Stage::Input) && state.used().steps == 0 && !self.goal_checked
+        self.setup.looks_at(Stage::Input) && state.used().steps == 0 && !self.goal_checked
     }
 
     pub(super) fn must_check_answer(&self) -> bool {
-        self.setup.guards.look_at(Stage::Output) && !self.answer_checked
+        self.setup.looks_at(Stage::Output) && !self.answer_checked
     }
 
     pub(super) fn to_check(&self, index: usize) -> Option<Check> {

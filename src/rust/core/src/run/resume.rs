@@ -115,6 +115,7 @@ impl Machine {
         let mut changes = Changes::default();
         if let Some(charter) = self.log.state.charter() {
             let facts = self.setup.facts();
+            changes.guardrails = charter.guardrails != self.setup.guards;
             changes.limits = charter.limits != self.setup.limits;
             changes.policy = charter.policy != self.setup.policy;
             changes.tools = !charter.tools.values().eq(facts.iter());
@@ -130,6 +131,7 @@ impl Machine {
             }
         }
         let resumed = Resumed {
+            guardrails: changes.guardrails.then(|| self.setup.guards.clone()),
             limits: changes.limits.then(|| self.setup.limits.clone()),
             policy: changes.policy.then(|| self.setup.policy.clone()),
             tools: changes.tools.then(|| self.setup.facts()),
@@ -232,6 +234,7 @@ impl Machine {
 /// What a new driver brings that was not declared before.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Changes {
+    guardrails: bool,
     limits: bool,
     policy: bool,
     tools: bool,

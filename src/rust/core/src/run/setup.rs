@@ -3,7 +3,7 @@
 use super::meaning::Meaning;
 use crate::digest::Digest;
 use crate::error::{Fault, Kind};
-use crate::event::{self, address, Stage};
+use crate::event::{self, address, GuardrailFacts, Stage};
 use crate::journal;
 use crate::limits::Limits;
 use crate::policy::{Grant, Policy, SideEffects, ToolFacts};
@@ -74,24 +74,11 @@ pub enum Presence {
     Present,
 }
 
-/// The places at which guardrails look.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Guards {
-    /// The stages that have one.
-    pub stages: Vec<Stage>,
-}
-
-impl Guards {
-    pub(super) fn look_at(&self, stage: Stage) -> bool {
-        self.stages.contains(&stage)
-    }
-}
-
 /// Everything a run is driven with.
 #[derive(Debug)]
 pub struct Setup {
     pub(super) approver: Presence,
-    pub(super) guards: Guards,
+    pub(super) guards: Vec<GuardrailFacts>,
     pub(super) judge: Presence,
     pub(super) limits: Limits,
     pub(super) policy: Policy,
@@ -149,7 +136,7 @@ impl Setup {
         };
         Ok(Setup {
             approver: Presence::Absent,
-            guards: Guards::default(),
+            guards: Vec::new(),
             judge: Presence::Absent,
             limits,
             policy,
@@ -164,10 +151,19 @@ impl Setup {
         self
     }
 
-    /// With guardrails at these places.
-    pub fn with_guards(mut self, guards: Guards) -> Self {
+    /// With these guardrails, in the order in which they are asked.
+    pub fn with_guards(mut self, guards: Vec<GuardrailFacts>) -> Self {
         self.guards = guards;
+        for guard in &mut self.guards {
+            guard.stages.sort();
+            guard.stages.dedup();
+        }
         self
+    }
+
+    /// Whether some guardrail looks at this place.
+    pub(super) fn looks_at(&self, stage: Stage) -> bool {
+        self.guards.iter().any(|g| g.stages.contains(&stage))
     }
 
     /// With a criterion that answers must meet.

@@ -8,7 +8,7 @@ use super::late::Attempt;
 use super::meaning::Meaning;
 use super::step::{Closed, Ending, Progress, Step};
 use crate::digest::Digest;
-use crate::event::{AskReason, Counts, Decision, Event, Finished, Status};
+use crate::event::{AskReason, Counts, Decision, Event, Finished, GuardrailFacts, Stage, Status};
 use crate::limits::{Limit, Limits, Used};
 use crate::outcome::Outcome;
 use crate::policy::{Policy, ToolFacts};
@@ -27,6 +27,8 @@ pub struct Charter {
     pub content_key: Digest,
     /// Address of the goal.
     pub goal: Digest,
+    /// The guardrails, in the order in which they are asked.
+    pub guardrails: Vec<GuardrailFacts>,
     /// The limits.
     pub limits: Limits,
     /// The policy.
@@ -49,6 +51,8 @@ pub struct State {
     pub(super) grants_used: BTreeMap<u64, u64>,
     pub(super) unknown_effects: BTreeSet<CallOf>,
     pub(super) superseded: BTreeMap<CallOf, Digest>,
+    /// Guardrails that looked at the goal.
+    pub(super) goal_looked: BTreeSet<String>,
     /// Attempts that an owner gave up on and that may still end.
     pub(super) lost: BTreeSet<Attempt>,
     pub(super) closed: Option<Closed>,
@@ -76,6 +80,8 @@ pub(super) enum Phase {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) answer: Digest,
+    /// Guardrails that looked at it.
+    pub(super) looked: BTreeSet<String>,
     pub(super) over: Option<Limit>,
     pub(super) note: Option<Digest>,
     pub(super) usage: crate::event::Usage,
@@ -319,6 +325,26 @@ impl State {
         match &mut self.phase {
             Phase::Acting(step) => Ok(step),
             _ => Err(Meaning::NoSuchAction { action: 0 }),
+        }
+    }
+
+    /// Whether all guardrails of a stage are among those that looked.
+    pub(super) fn all_looked(
+        &self,
+        stage: Stage,
+        looked: &BTreeSet<String>,
+    ) -> Result<(), Meaning> {
+        let of_stage = |g: &&GuardrailFacts| g.stages.contains(&stage);
+        let guards = &self.known()?.guardrails;
+        match guards
+            .iter()
+            .filter(of_stage)
+            .find(|g| !looked.contains(&g.name))
+        {
+            None => Ok(()),
+            Some(guard) => Err(Meaning::GuardrailSkipped {
+                name: guard.name.clone(),
+            }),
         }
     }
 

@@ -4,6 +4,7 @@ use crate::digest::Digest;
 use crate::event::{ApprovalRequested, Decision, Usage};
 use crate::limits::Limit;
 use crate::outcome::Outcome;
+use std::collections::BTreeSet;
 
 /// A step whose actions have not all ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Action {
     pub attempts: u64,
     /// Whether a guardrail blocked it.
     pub blocked: bool,
+    /// Guardrails that looked at it.
+    pub looked: BTreeSet<String>,
     /// Addresses of the texts of guardrails that let it go on with a warning.
     pub warnings: Vec<Digest>,
     /// Digest of the record of its first call: what names the call.
@@ -136,6 +139,7 @@ impl Action {
             edited_by: None,
             attempts: 0,
             blocked: false,
+            looked: BTreeSet::new(),
             warnings: Vec::new(),
             call: None,
             progress: Progress::Open,
