@@ -24,7 +24,7 @@ test_that("what the policy does not allow is refused, and the run goes on", {
   expect_equal(outcomes(run), c(
     "scope_denied", "effect_denied", "unknown_tool", "invalid_arguments", "invalid_arguments"
   ))
-  expect_match(run$steps[[3]]$error, "There are: `look`")
+  expect_match(run$steps[[3]]$error, "Did you mean `look`")
   expect_match(run$steps[[4]]$error, "^INVALID ARGUMENTS: ")
   expect_equal(look$calls$n + write$calls$n, 0L)
   sound(run)

@@ -297,6 +297,17 @@ pub(crate) fn history(lines: &Robj, upto: &Robj) -> Result<History, Boxed> {
     History::read(lines_of(lines).iter().map(String::as_str), upto).map_err(boxed)
 }
 
+/// The steps that are over, and the goal, as R is told of them.
+fn told(history: &History, content: &Content) -> (List, Robj) {
+    let steps = history.steps.iter();
+    let steps = steps.map(|s| run_view::closed(s, content));
+    let goal = history.state.charter().map(|c| c.goal);
+    (
+        List::from_values(steps.collect::<Vec<Robj>>()),
+        run_view::value_at(content, goal.as_ref()),
+    )
+}
+
 fn handle_list(drive: Drive, run: &RunId) -> Robj {
     let run = run.as_str().to_owned();
     list!(handle = new_handle(drive), run_id = run).into()
@@ -359,13 +370,7 @@ fn rs_run_resume(
         let setup = run_setup::setup(&setup, &tools, &key)?;
         let run = history.chain.run().clone();
         let kept = history.chain.head();
-        let steps: Vec<Robj> = history
-            .steps
-            .iter()
-            .map(|s| run_view::closed(s, &content))
-            .collect();
-        let goal = history.state.charter().map(|c| c.goal);
-        let goal = run_view::value_at(&content, goal.as_ref());
+        let (steps, goal) = told(&history, &content);
         let clock = Clock {
             at_ms: at as u64,
             active_ms: history.state.used().active_ms,
@@ -380,12 +385,7 @@ fn rs_run_resume(
         let machine = Machine::resume(log, setup, &content, secrets, clock).map_err(boxed)?;
         let lost: Vec<String> = machine.state().lost().map(run_late::name_of).collect();
         let list = handle_list(Drive::new(machine, content, kept), &run);
-        Ok(list!(
-            run = list,
-            steps = List::from_values(steps),
-            goal = goal,
-            lost = lost
-        ))
+        Ok(list!(run = list, steps = steps, goal = goal, lost = lost))
     })
 }
 
@@ -534,16 +534,11 @@ fn rs_run_read(lines: Robj, content: Robj, upto: Robj) -> Robj {
     guard(|| {
         let (content, _) = run_setup::content(&content)?;
         let history = history(&lines, &upto)?;
-        let steps: Vec<Robj> = history
-            .steps
-            .iter()
-            .map(|s| run_view::closed(s, &content))
-            .collect();
-        let goal = history.state.charter().map(|c| c.goal);
+        let (steps, goal) = told(&history, &content);
         Ok(list!(
             view = view(&history.state, &history.chain, &content),
-            steps = List::from_values(steps),
-            goal = run_view::value_at(&content, goal.as_ref()),
+            steps = steps,
+            goal = goal,
             at_ms = history.at_ms as f64
         ))
     })

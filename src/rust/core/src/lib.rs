@@ -19,6 +19,7 @@ pub mod event;
 pub mod journal;
 pub mod judge;
 pub mod limits;
+mod near;
 pub mod outcome;
 pub mod page;
 pub mod plain;

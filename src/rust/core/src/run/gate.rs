@@ -32,12 +32,29 @@ pub(super) struct Refusal {
     pub(super) text: String,
 }
 
+impl Refusal {
+    /// For any reason but a limit of the run.
+    pub(super) fn new(outcome: Outcome, text: String) -> Self {
+        Refusal {
+            outcome,
+            limit: None,
+            text,
+        }
+    }
+}
+
 fn refuse(outcome: Outcome, text: String) -> Gate {
-    Gate::Refuse(Refusal {
-        outcome,
-        limit: None,
-        text,
-    })
+    Gate::Refuse(Refusal::new(outcome, text))
+}
+
+/// The action that is at the gates, and what is declared of it.
+#[derive(Clone, Copy)]
+struct Subject<'a> {
+    index: usize,
+    action: &'a Action,
+    facts: &'a ToolFacts,
+    charter: &'a Charter,
+    clock: Clock,
 }
 
 impl Machine {
@@ -58,17 +75,23 @@ impl Machine {
         if let Some(text) = &self.refused[index] {
             return Some(refuse(Outcome::InvalidArguments, text.clone()));
         }
-        Some(self.may_start(index, action, facts, charter, clock))
+        Some(self.may_start(Subject {
+            index,
+            action,
+            facts,
+            charter,
+            clock,
+        }))
     }
 
-    fn may_start(
-        &self,
-        index: usize,
-        action: &Action,
-        facts: &ToolFacts,
-        charter: &Charter,
-        clock: Clock,
-    ) -> Gate {
+    fn may_start(&self, subject: Subject<'_>) -> Gate {
+        let Subject {
+            index,
+            action,
+            facts,
+            charter,
+            ..
+        } = subject;
         let state = &self.log.state;
         let policy = &charter.policy;
         if !policy.allow_effects.contains(&facts.side_effects) {
@@ -95,18 +118,12 @@ impl Machine {
         }
         match &action.progress {
             Progress::Answered(_) | Progress::Granted => Gate::Free,
-            _ => self.must_ask(index, action, facts, charter, clock),
+            _ => self.must_ask(subject),
         }
     }
 
-    fn must_ask(
-        &self,
-        index: usize,
-        action: &Action,
-        facts: &ToolFacts,
-        charter: &Charter,
-        clock: Clock,
-    ) -> Gate {
+    fn must_ask(&self, subject: Subject<'_>) -> Gate {
+        let Subject { action, clock, .. } = subject;
         let state = &self.log.state;
         if action.edited_by.is_none()
             && state
@@ -115,7 +132,7 @@ impl Machine {
         {
             return refuse(Outcome::ApprovalDenied, text::superseded());
         }
-        let Some(reason) = state.ask_reason(facts, action.arguments) else {
+        let Some(reason) = state.ask_reason(subject.facts, action.arguments) else {
             return Gate::Free;
         };
         if reason == AskReason::UnknownEffect {
@@ -123,13 +140,13 @@ impl Machine {
         }
         let run = self.log.chain.run().as_str();
         let covers = |(place, rule): (usize, &Schema)| {
-            let grant = charter.policy.grants.get(place)?;
+            let grant = subject.charter.policy.grants.get(place)?;
             let place = place as u64;
             let fits = grant.tool == action.tool
                 && grant.run.as_deref().is_none_or(|r| r == run)
                 && grant.until_ms.is_none_or(|end| clock.at_ms <= end)
                 && grant.count.is_none_or(|n| state.grant_uses(place) < n)
-                && rule.is_valid(&self.values[index]);
+                && rule.is_valid(&self.values[subject.index]);
             fits.then_some(place)
         };
         match self.setup.rules.iter().enumerate().find_map(covers) {

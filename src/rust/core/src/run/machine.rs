@@ -530,13 +530,10 @@ impl Machine {
         let (step, action) = self.place(index);
         let schema = self.schema_of(index);
         let Some(arguments) = self.log.reveal(&self.values[index], schema) else {
-            let refusal = Refusal {
-                outcome: Outcome::Interrupted,
-                limit: None,
-                text: text::interrupted(
-                    "the call needs a secret that was not given again. It did not run.",
-                ),
-            };
+            let text = text::interrupted(
+                "the call needs a secret that was not given again. It did not run.",
+            );
+            let refusal = Refusal::new(Outcome::Interrupted, text);
             self.deny(index, &refusal, clock)?;
             return Ok(None);
         };

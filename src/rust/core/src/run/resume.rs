@@ -194,11 +194,7 @@ impl Machine {
             if open && has_expired(&request, clock) {
                 self.log.expire(request.digest, clock)?;
             } else if let Some(what) = self.stale(&request) {
-                let refusal = Refusal {
-                    outcome: Outcome::ApprovalStale,
-                    limit: None,
-                    text: text::stale(what),
-                };
+                let refusal = Refusal::new(Outcome::ApprovalStale, text::stale(what));
                 self.deny(index, &refusal, clock)?;
             }
         }

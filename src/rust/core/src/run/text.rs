@@ -2,6 +2,7 @@
 //! word of its outcome.
 
 use crate::limits::Limit;
+use crate::near::near;
 use crate::outcome::Outcome;
 use crate::policy::{Policy, ToolFacts};
 
@@ -10,14 +11,15 @@ fn with_word(outcome: Outcome, text: &str) -> String {
 }
 
 pub(super) fn unknown_tool<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let mut near: Vec<(usize, &str)> = known.map(|k| (distance(name, k), k)).collect();
-    near.sort();
-    let all = near.len();
-    let close: Vec<String> = near.iter().take(5).map(|(_, k)| format!("`{k}`")).collect();
-    let offer = match all {
-        0 => "There are no tools.".to_owned(),
-        1..=5 => format!("There are: {}.", close.join(", ")),
-        _ => format!("The nearest names are {}.", close.join(", ")),
+    let mut known = known.peekable();
+    let offer = if known.peek().is_none() {
+        "There are no tools.".to_owned()
+    } else {
+        match near(name, known).as_slice() {
+            [] => "No tool has a name like it.".to_owned(),
+            [one] => format!("Did you mean `{one}`?"),
+            all => format!("Near it are `{}`.", all[..all.len().min(5)].join("`, `")),
+        }
     };
     let name: String = name.chars().take(60).collect();
     with_word(
@@ -118,33 +120,17 @@ fn clip(text: &str, most: usize) -> String {
     cut
 }
 
-/// Levenshtein distance of the first 64 characters, without regard to case.
-fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.to_lowercase().chars().take(64).collect();
-    let b: Vec<char> = b.to_lowercase().chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_names_come_first() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        let text = unknown_tool("serch", ["read", "search", "write"].into_iter());
-        assert!(text.starts_with("ERROR: there is no tool `serch`. There are: `search`"));
+    fn only_names_that_are_near_are_offered() {
+        let text = |name| unknown_tool(name, ["read", "search", "searches", "write"].into_iter());
+        assert!(text("serch").ends_with("Did you mean `search`?"));
+        assert!(text("search_").ends_with("Near it are `search`, `searches`."));
+        assert!(text("weather").ends_with("No tool has a name like it."));
+        assert!(text("serch").starts_with("ERROR: there is no tool `serch`. "));
         let none = unknown_tool("x", std::iter::empty());
         assert!(none.ends_with("There are no tools."));
     }

@@ -2,6 +2,7 @@
 
 use super::Error;
 use crate::canon;
+use crate::near::nearest;
 use serde_json::Value;
 
 /// What stands under a keyword.
@@ -215,40 +216,6 @@ fn pointer(path: &[String]) -> String {
     canon::pointer(path.iter().map(String::as_str))
 }
 
-/// The nearest of some words, where one is near: a prefix of it, or within a
-/// third of its letters by edit distance, letter case apart.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl Iterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let low = word.to_lowercase();
-    candidates
-        .filter_map(|c| {
-            let cl = c.to_lowercase();
-            let prefix = low.len() >= 3 && cl.starts_with(&low);
-            let d = distance(&low, &cl);
-            (prefix || d * 3 <= low.chars().count().max(3)).then_some((d, c))
-        })
-        .min()
-        .map(|(_, c)| c)
-}
-
-/// Levenshtein's distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,27 +223,5 @@ mod tests {
     #[test]
     fn the_table_is_sorted_so_that_it_can_be_searched() {
         assert!(KEYWORDS.windows(2).all(|w| w[0].0 < w[1].0));
-    }
-
-    #[test]
-    fn distances() {
-        for (a, b, d) in [
-            ("", "", 0),
-            ("a", "", 1),
-            ("kitten", "sitting", 3),
-            ("é", "e", 1),
-        ] {
-            assert_eq!(distance(a, b), d);
-        }
-    }
-
-    #[test]
-    fn names_far_from_all_have_no_nearest() {
-        let names = ["lookup_stock", "place_order"];
-        assert_eq!(
-            nearest("lookup_stok", names.into_iter()),
-            Some("lookup_stock")
-        );
-        assert_eq!(nearest("weather", names.into_iter()), None);
     }
 }
