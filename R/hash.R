@@ -191,5 +191,14 @@ tool_bundle <- function(fn, captures, call) {
       "input", code = "cannot_travel", captures = names(found$not_covered), call = call
     )
   }
+  tools <- names(Filter(function(x) inherits(x, "agent_tool"), found$values))
+  if (length(tools)) {
+    stop_warrant(
+      c("A tool with `isolation = \"process\"` must not take another tool from where it is defined.",
+        x = paste0("It takes ", paste0("`", tools, "`", collapse = ", "), ", whose count of calls is kept in this session."),
+        i = "Make that tool inside the function, or use isolation = \"session\" for this one."),
+      "input", code = "cannot_travel", captures = tools, call = call
+    )
+  }
   process_bundle(fn, found$values)
 }

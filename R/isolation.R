@@ -53,6 +53,12 @@
 #' A tool that calls another tool passes its deadline on: the earlier of both
 #' counts, and the record of the inner call says that the outer limit ended it.
 #'
+#' A tool with `isolation = "process"` cannot take another tool from where it is
+#' defined: its count of calls is kept in the session, so the definition is refused
+#' (`warrant_error_cannot_travel`). It can make one inside its function, in either isolation, and
+#' call it; an inner `"process"` tool starts a worker of its own at each outer call, about
+#' half a second, and is killed with the outer call.
+#'
 #' @section Systems:
 #' Limits are measured on a monotonic clock. On Linux both kinds are tested. The
 #' code for macOS is the same, apart from the search for processes that left

@@ -318,3 +318,40 @@ test_that("where no process can be forked each call has a fresh one", {
   expect_match(conditionMessage(call_it(function() quit("no", 3))$condition), "exit status 3")
   expect_s3_class(call_it(function() rlang::abort("no", class = "mine"))$condition, "mine")
 })
+
+test_that("a process tool makes and calls a process tool, which is killed with it", {
+  outer <- agent_tool(function(x, file) {
+    inner <- warrant::agent_tool(function(x, file) {
+      cat(Sys.getpid(), "\n", file = file)
+      if (x > 1) Sys.sleep(60)
+      x + 1
+    }, "inner", "Adds.", parameters = list(x = list(type = "number"), file = list(type = "string")), isolation = "process")
+    done <- warrant::call_tool(inner, list(x = x, file = file))
+    list(status = done$status, value = done$value, pid = Sys.getpid())
+  }, "outer", "Calls.", parameters = list(x = list(type = "number"), file = list(type = "string")),
+    side_effects = "none", isolation = "process", timeout_s = 10
+  )
+  file <- withr::local_tempfile()
+  result <- call_tool(outer, list(x = 1, file = file))
+  expect_identical(result$status, "executed")
+  expect_identical(result$value[c("status", "value")], list(status = "executed", value = 2))
+  inner_pid <- as.integer(readLines(file))
+  expect_false(inner_pid %in% c(result$value$pid, Sys.getpid()))
+  late <- agent_tool(environment(outer$fn)$core$raw_fn, "late", "Calls.",
+    parameters = list(x = list(type = "number"), file = list(type = "string")),
+    side_effects = "none", isolation = "process", timeout_s = 3
+  )
+  file.remove(file)
+  expect_identical(call_tool(late, list(x = 2, file = file))$status, "timed_out")
+  skip_on_os("mac")
+  if (file.exists(file)) expect_false(is_alive(as.integer(readLines(file))))
+  expect_well()
+})
+
+test_that("a process tool that takes a tool from outside is refused by name", {
+  look <- agent_tool(function() 1, "look", "Looks.")
+  expect_warrant_error(
+    agent_tool(function() call_tool(look), "outer", "Calls.", isolation = "process"),
+    "cannot_travel", captures = "look", message = "`look`, whose count of calls"
+  )
+})
