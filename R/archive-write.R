@@ -6,7 +6,7 @@ write_runs <- function(part, sources, study) {
   if (n) dir.create(file.path(part, "journals"))
   if (n && study$content) dir.create(file.path(part, "content"))
   names <- if (is.character(study$redact)) study$redact else character()
-  study$runs <- lapply(sources$runs, function(source) {
+  study$runs <- lapply(sources$runs, function(source) about_run(source$run_id, {
     lines <- source$store$read(source$run_id)
     content <- source$store$get_content(source$run_id)
     replaced <- if (is.function(study$redact) && study$content) {
@@ -18,11 +18,23 @@ write_runs <- function(part, sources, study) {
     ))
     run$case_id <- case
     run
-  })
+  }))
   study$records <- lapply(sources$records, function(record) {
     unwrap_core(rs_record_line(study$cases[[record$case_id]], record$json, study$content, names))
   })
   study
+}
+
+# A run that cannot be read is named.
+about_run <- function(run_id, expr) {
+  tryCatch(expr, warrant_error = function(e) {
+    if (is.null(e[["run_id"]])) {
+      e$run_id <- run_id
+      e$message <- sprintf("Run %s cannot be archived: %s", run_id, e$message)
+    }
+    e$call <- quote(archive_study())
+    rlang::cnd_signal(e)
+  })
 }
 
 empty_texts <- stats::setNames(character(), character())

@@ -428,14 +428,14 @@ impl Tree {
     }
 
     /// The digest of each file, on all cores; none of one that cannot be read.
-    pub(crate) fn digests(&self) -> Vec<(String, Option<Digest>)> {
+    pub(crate) fn digests(&self, disk: Disk) -> Vec<(String, Option<Digest>)> {
         let files: Vec<(&String, &PathBuf)> = self.files.iter().collect();
         let next = AtomicUsize::new(0);
         let found = Mutex::new(Vec::with_capacity(files.len()));
         let work = || {
             let mut own = Vec::new();
             while let Some((name, path)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                own.push(((*name).clone(), digest_of(path).ok()));
+                own.push(((*name).clone(), digest_of(path, disk).ok()));
             }
             let mut all = found.lock().unwrap_or_else(PoisonError::into_inner);
             all.append(&mut own);
@@ -456,8 +456,19 @@ pub(crate) fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get().min(8))
 }
 
-fn digest_of(path: &Path) -> std::io::Result<Digest> {
+/// Whether files must be on the disk before their digests count.
+#[derive(Clone, Copy)]
+pub(crate) enum Disk {
+    AsItIs,
+    Synced,
+}
+
+fn digest_of(path: &Path, disk: Disk) -> std::io::Result<Digest> {
     let mut file = std::fs::File::open(path)?;
+    if matches!(disk, Disk::Synced) {
+        // Not every system can sync a file that is open for reading.
+        let _ = file.sync_all();
+    }
     let mut hasher = Hasher::new();
     let mut block = vec![0; BLOCK.min(1 << 17)];
     loop {
@@ -474,7 +485,7 @@ fn rs_archive_seal(dir: &str) -> Robj {
     guard(|| {
         let dir = Path::new(dir);
         let mut files = BTreeMap::new();
-        for (name, digest) in Tree::read(dir)?.digests() {
+        for (name, digest) in Tree::read(dir)?.digests(Disk::Synced) {
             let digest = digest.ok_or_else(|| unusable("a file", &name))?;
             files.insert(name, digest);
         }

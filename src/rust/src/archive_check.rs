@@ -1,6 +1,6 @@
 //! Checking an archive: the seal, and each run against all that is said of it.
 
-use crate::archive::{threads, Tree};
+use crate::archive::{threads, Disk, Tree};
 use crate::fault::guard;
 use extendr_api::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -66,7 +66,7 @@ fn rs_archive_scan(dir: &str) -> Robj {
             add("extra", name, None, what);
         }
         let mut digests = BTreeMap::new();
-        for (name, digest) in tree.digests() {
+        for (name, digest) in tree.digests(Disk::AsItIs) {
             match digest {
                 Some(digest) => {
                     digests.insert(name, digest);
