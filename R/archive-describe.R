@@ -59,7 +59,7 @@ methods_agents <- function(manifest) {
     limits <- Filter(Negate(is.null), a$limits[c("steps", "tool_calls", "tokens", "cost", "seconds")])
     c(
       sprintf("Agent %s: %s", name, planner_words(a$planner)),
-      if (length(limits)) paste("Its limits:", paste(names(limits), format_number(unlist(limits)), collapse = ", ")),
+      if (length(limits)) paste("Its limits:", paste(spaced(names(limits)), format_number(unlist(limits)), collapse = ", ")),
       sprintf("It may use tools with side effects %s and asks a person for %s",
         paste(unlist(a$policy$allow_effects), collapse = ", "), paste(unlist(a$policy$approve_effects), collapse = ", ")),
       if (length(a$guardrails)) paste("Guardrails:", paste(names(a$guardrails), collapse = ", "))
@@ -107,14 +107,14 @@ methods_data <- function(study) {
 methods_evaluation <- function(evaluation) {
   if (is.null(evaluation)) return(NULL)
   m <- metrics(evaluation)
-  figure <- function(x, rate) if (is.na(x)) "unbounded" else if (rate) sprintf("%.1f%%", 100 * x) else format(x)
   lines <- vapply(seq_len(nrow(m)), function(i) {
+    if (is.na(m$estimate[[i]])) return(sprintf("%s: no estimate (%s)", m$metric[[i]], spaced(m$reason[[i]])))
     rate <- m$type[[i]] == "rate"
-    if (is.na(m$estimate[[i]])) return(sprintf("%s: no estimate (%s)", m$metric[[i]], m$reason[[i]]))
+    figure <- function(x, round) if (is.na(x)) "unbounded" else if (rate) percent(x, round) else format(x)
     interval <- if (is.na(m$confidence_level[[i]])) "no interval" else {
-      sprintf("%s%% interval %s to %s", format(100 * m$confidence_level[[i]]), figure(m$lower[[i]], rate), figure(m$upper[[i]], rate))
+      sprintf("%s%% interval %s to %s", format(100 * m$confidence_level[[i]]), figure(m$lower[[i]], "down"), figure(m$upper[[i]], "up"))
     }
-    sprintf("%s: %s (%s; %g eligible, %g missing)", m$metric[[i]], figure(m$estimate[[i]], rate), interval, m$n_eligible[[i]], m$n_missing[[i]])
+    sprintf("%s: %s (%s; %g eligible, %g missing)", m$metric[[i]], figure(m$estimate[[i]], "even"), interval, m$n_eligible[[i]], m$n_missing[[i]])
   }, "")
   c(sprintf("%d cases were judged. Missing cases widen the intervals", length(evaluation$case_id)), lines)
 }

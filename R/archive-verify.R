@@ -46,7 +46,7 @@ verify_archive <- function(dir, seal = NULL) {
   found <- c(
     found, heads$found, verify_parts(dir, scan$files, heads$rows), verify_runs(dir, heads$rows, scan$files)
   )
-  new_archive_report(do.call(rbind, found), scan, heads$rows)
+  new_archive_report(do.call(rbind, unname(found)), scan, heads$rows)
 }
 
 as_findings <- function(found) {

@@ -346,3 +346,29 @@ test_that("an archive prints where it is and its seal", {
   expect_match(text, "<study_archive>", all = FALSE)
   expect_match(text, archive$seal, all = FALSE)
 })
+
+test_that("the example goes from a plan to archives that verify", {
+  skip_on_cran()
+  out <- capture.output(sys.source(system.file("examples", "archived-study.R", package = "warrant"), new.env(parent = globalenv())))
+  expect_equal(sum(grepl("<archive_report> sound", out)), 2L)
+})
+
+test_that("a run that cannot be read is named", {
+  store <- memory_store()
+  run <- run_agent(agent(list(), function(state, tools) decide_finish("x"), store = store), 1)
+  store$read <- function(run_id) sub("finished", "vanished", run$store$read(run_id))
+  expect_warrant_error(archive_study(tempfile(), store), "journal_broken", run_id = run$run_id)
+})
+
+test_that("results that a tool redacts are archived without their key", {
+  tool <- agent_tool(function(n) list(pin = 90210, n = n), "look", "Looks.",
+    parameters = list(n = list(type = "integer")), side_effects = "read",
+    redact_result = function(result) paste("n is", result$n)
+  )
+  run <- run_agent(agent(tool, script_planner(decide_act("look", list(n = 1)))), "g")
+  dir <- tempfile()
+  archive_study(dir, run)
+  expect_false(tells(dir, "90210"))
+  expect_equal(utils::read.csv(file.path(dir, "heads.csv"))$content, "keyless")
+  expect_equal(nrow(verify_archive(dir)), 0L)
+})

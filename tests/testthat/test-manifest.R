@@ -237,3 +237,16 @@ test_that("a manifest and an agent print what they are made of", {
   expect_match(text, "seed: 12345678901", all = FALSE)
   expect_match(format(study_parts()$ruled), "guardrails: small, no_double_after_half", all = FALSE)
 })
+
+test_that("runs tell which models answered, and tools that nothing else tells of", {
+  study <- study_runs()
+  m <- study_manifest(runs = study$runs)
+  expect_equal(unlist(m$models_served), "served-1")
+  expect_setequal(names(m$tools), c("look", "put"))
+  expect_identical(hash_manifest(read_manifest(written(m))), hash_manifest(m))
+  with <- study_manifest(agent = study$agent, runs = study$runs)
+  expect_setequal(unique(sub("@.*", "", names(with$tools))), c("look", "put"))
+  expect_true("models_served" %in% diff_manifest(with, study_manifest(agent = study$agent))$path)
+  expect_setequal(unlist(with$made$runs), vapply(study$runs, `[[`, "", "run_id"))
+  expect_warrant_error(study_manifest(runs = "abc"), "input", argument = "runs")
+})
