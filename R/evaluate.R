@@ -33,7 +33,7 @@
 #' @param ... Must be empty.
 #' @param strict Whether records that cannot be used are an error.
 #' @param keep `"evidence"`, `"verdicts"` alone, or `"auto"`.
-#' @param progress Whether to show a progress bar while a file is streamed.
+#' @param progress Whether to show a progress bar while trajectories are judged.
 #' @returns An `agent_evaluation`. It is plain data: it can be saved and read back.
 #'   `problems` is a data frame of the records that were set aside, with file, line,
 #'   case_id, pointer, rule and error_kind.
@@ -175,9 +175,7 @@ judge_runs <- function(spec, suite, runs, answers, given, evidence, strict, prog
   ))
   handle <- unwrap_core(rs_eval_begin(spec, columns, evidence, strict), call)
   if (is.null(runs$file)) {
-    owner <- rep(seq_along(answers$records), lengths(answers$records)) - 1L
-    texts <- as.character(unlist(answers$records))
-    unwrap_core(rs_eval_texts(handle, owner, texts), call)
+    judge_texts(handle, answers$records, progress, call)
   } else {
     unwrap_core(rs_eval_open(handle, runs$file, runs$file), call)
     stream_file(handle, progress, call)
@@ -185,7 +183,28 @@ judge_runs <- function(spec, suite, runs, answers, given, evidence, strict, prog
   unwrap_core(rs_eval_finish(handle, given$words, given$reasons), call)
 }
 
-# Slices of work short enough that Ctrl-C is heard and the bar moves.
+# In slices short enough that Ctrl-C is heard and the bar moves.
+judge_texts <- function(handle, records, progress, call) {
+  n <- length(records)
+  counts <- lengths(records)
+  owner <- rep(seq_len(n), counts) - 1L
+  texts <- as.character(unlist(records))
+  ends <- cumsum(counts)
+  step <- cases_a_slice
+  bar <- if (progress && n > 2 * step) cli::cli_progress_bar("Judging trajectories", total = n)
+  for (from in seq(0, max(0, n - 1), by = step)) {
+    to <- min(from + step, n)
+    before <- if (from > 0) ends[from] else 0L
+    own <- before + seq_len(if (to > 0) ends[to] - before else 0L)
+    unwrap_core(rs_eval_texts(handle, from, to, owner[own], texts[own]), call)
+    if (!is.null(bar)) cli::cli_progress_update(set = to, id = bar)
+  }
+  if (!is.null(bar)) cli::cli_progress_done(id = bar)
+}
+
+# A tenth of a second or so, on records of 15 KB.
+cases_a_slice <- 10000
+
 stream_file <- function(handle, progress, call) {
   bar <- NULL
   repeat {

@@ -78,7 +78,7 @@ rs_suite_log <- function(bytes) .Call(wrap__rs_suite_log, bytes)
 
 rs_eval_begin <- function(spec, columns, evidence, strict) .Call(wrap__rs_eval_begin, spec, columns, evidence, strict)
 
-rs_eval_texts <- function(handle, owner, texts) .Call(wrap__rs_eval_texts, handle, owner, texts)
+rs_eval_texts <- function(handle, from, to, owner, texts) .Call(wrap__rs_eval_texts, handle, from, to, owner, texts)
 
 rs_eval_open <- function(handle, path, name) .Call(wrap__rs_eval_open, handle, path, name)
 

@@ -56,14 +56,15 @@ fn rs_eval_begin(spec: &str, columns: List, evidence: bool, strict: bool) -> Rob
     })
 }
 
-// Records in memory: the position of the case of each (from 0), and the texts.
+// Records in memory, of the cases from `from` (from 0) up to `to`: the position of the
+// case of each, and the texts.
 #[extendr]
-fn rs_eval_texts(handle: Robj, owner: Robj, texts: Strings) -> Robj {
+fn rs_eval_texts(handle: Robj, from: f64, to: f64, owner: Robj, texts: Strings) -> Robj {
     guard(|| {
         let owner = owner.as_integer_vector().unwrap_or_default();
         let texts: Vec<&str> = texts.as_slice().iter().map(|s| &**s).collect();
         let mut evaluation = held(handle)?;
-        evaluation.texts(&owner, &texts)
+        evaluation.texts((from as usize, to as usize), &owner, &texts)
     })
 }
 

@@ -95,11 +95,19 @@ impl Evaluation {
         })
     }
 
-    /// Judges records that are in memory: texts, and the case of each.
-    pub(super) fn texts(&mut self, owner: &[i32], texts: &[&str]) -> Result<()> {
-        let mut records: Vec<Vec<&str>> = vec![Vec::new(); self.engine.cases.len()];
+    /// Judges records that are in memory, of the cases from `from` up to `to`: texts,
+    /// and the case of each.
+    pub(super) fn texts(
+        &mut self,
+        (from, to): (usize, usize),
+        owner: &[i32],
+        texts: &[&str],
+    ) -> Result<()> {
+        let to = to.min(self.engine.cases.len());
+        let mut records: Vec<Vec<&str>> = vec![Vec::new(); to.saturating_sub(from)];
         for (case, text) in owner.iter().zip(texts) {
-            if let Some(list) = records.get_mut(*case as usize) {
+            let place = (*case as usize).checked_sub(from);
+            if let Some(list) = place.and_then(|p| records.get_mut(p)) {
                 list.push(text);
             }
         }
@@ -108,7 +116,7 @@ impl Evaluation {
         let parts: Vec<(usize, &[Vec<&str>])> = records
             .chunks(size)
             .enumerate()
-            .map(|(i, part)| (i * size, part))
+            .map(|(i, part)| (from + i * size, part))
             .collect();
         let engine = &self.engine;
         let done = on_threads(
