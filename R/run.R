@@ -189,8 +189,10 @@ drive_run <- function(drive, token = NULL, call = caller_env()) {
 
 drive_on <- function(drive) {
   out <- rs_run_next(drive$handle, now_ms())
+  tell <- run_status(drive$run_id)
   repeat {
     unwrap_core(out, quote(run_agent()))
+    tell(out$effect)
     if (!is.null(out$keep)) keep_records(drive, out$keep)
     if (!is.null(out$closed)) drive$steps$add(out$closed)
     out <- switch(out$effect,

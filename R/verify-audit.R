@@ -174,7 +174,13 @@ run_verifier <- function(source, heads, claims, meaning = TRUE, call = caller_en
   on.exit(rs_verify_drop(id))
   for (path in source$paths) {
     unwrap_core(rs_verify_open(id, path), call)
-    while (!unwrap_core(rs_verify_read(id, 2^25), call)) NULL
+    bar <- if (rlang::is_interactive()) {
+      cli::cli_progress_bar("Verifying", total = file.size(path), type = "tasks")
+    }
+    while (!unwrap_core(rs_verify_read(id, 2^25), call)) {
+      if (!is.null(bar)) cli::cli_progress_update(2^25, id = bar)
+    }
+    if (!is.null(bar)) cli::cli_progress_done(id = bar)
   }
   if (length(source$lines)) unwrap_core(rs_verify_lines(id, source$lines), call)
   unwrap_core(rs_verify_finish(id), call)

@@ -48,3 +48,20 @@ two_stores <- function(lease_s = 60, env = parent.frame()) {
     dbi_store(con, lease_s)
   })
 }
+
+# A run of three calls, kept in files; `in_tool` and `in_planner` are called in the
+# middle of the second step.
+counter_code <- '
+  counter <- function(dir, in_tool = NULL, in_planner = NULL) {
+    add <- agent_tool(function(n) {
+      if (n == 2 && is.function(in_tool)) in_tool()
+      n
+    }, "add", "Count.", parameters = list(n = list(type = "integer")), side_effects = "none",
+      captures = character())
+    agent(add, function(state, tools) {
+      done <- length(state$steps)
+      if (done == 1 && is.function(in_planner)) in_planner()
+      if (done == 3) decide_finish(done) else decide_act("add", list(n = done + 1L))
+    }, store = file_store(dir))
+  }
+'
