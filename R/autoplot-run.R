@@ -139,9 +139,11 @@ set_action <- function(rows, step, action, second, ...) {
 
 log_counts <- function(log) {
   status <- ifelse(is.na(log$status), "under way", log$status)
-  counts <- as.data.frame(table(name = log$name, status = status), stringsAsFactors = FALSE)
-  counts <- counts[counts$Freq > 0, ]
-  names(counts)[3] <- "calls"
+  pairs <- data.frame(name = as.character(log$name), status = as.character(status), stringsAsFactors = FALSE)
+  counts <- unique(pairs)
+  counts <- counts[order(counts$status, counts$name, method = "radix"), ]
+  cell <- paste(pairs$name, pairs$status, sep = "\r")
+  counts$calls <- tabulate(match(cell, paste(counts$name, counts$status, sep = "\r")), nrow(counts))
   counts$name <- factor(counts$name, rev(unique(log$name)))
   counts$status <- factor(counts$status, names(outcome_looks$shape)[names(outcome_looks$shape) %in% status])
   counts$kind <- outcome_looks$kind[as.character(counts$status)]
@@ -209,7 +211,7 @@ draw_timeline <- function(data, by) {
     ggplot2::theme(panel.grid.minor = ggplot2::element_blank(), legend.position = "bottom")
   if (seconds) return(plot)
   plot + ggplot2::scale_x_continuous(breaks = function(range) {
-    unique(round(pretty(c(max(1, ceiling(range[1])), floor(range[2])))))
+    unique(round(base::pretty(c(max(1, ceiling(range[1])), floor(range[2])))))
   })
 }
 
@@ -226,6 +228,10 @@ spread <- function(actions) {
 
 draw_log <- function(counts) {
   .data <- rlang::.data
+  # A scale of no words cannot be drawn.
+  if (nrow(counts) == 0L) {
+    return(ggplot2::ggplot(counts) + ggplot2::labs(caption = "No calls.") + ggplot2::theme_minimal())
+  }
   ggplot2::ggplot(counts, ggplot2::aes(x = .data$status, y = .data$name)) +
     ggplot2::geom_tile(ggplot2::aes(fill = .data$kind), width = 0.92, height = 0.84) +
     ggplot2::geom_text(ggplot2::aes(label = .data$calls), colour = "white", fontface = "bold") +

@@ -56,3 +56,18 @@ test_that("a tool log is counted by tool and status, and stays a tibble", {
   expect_warrant_error(ggplot2::autoplot(log["name"]), "input")
   expect_warrant_error(ggplot2::autoplot(log, 1), "input")
 })
+
+test_that("the plots can be drawn, also of one step or many", {
+  grDevices::pdf(NULL)
+  withr::defer(grDevices::dev.off())
+  tool <- noting_tool()$tool
+  for (steps in c(0, 1, 30)) {
+    run <- run_agent(agent(tool, function(state, tools) {
+      n <- length(state$steps)
+      if (n == steps) decide_finish(n) else decide_act("look", list(n = n))
+    }, limits = agent_limits(steps = Inf)), "x")
+    for (plot in list(ggplot2::autoplot(run), ggplot2::autoplot(run, by = "seconds"), ggplot2::autoplot(tool_log(run)))) {
+      expect_error(ggplot2::ggplotGrob(plot), NA)
+    }
+  }
+})

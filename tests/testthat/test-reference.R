@@ -39,3 +39,10 @@ test_that("every export has a page with an example", {
   }))
   expect_equal(setdiff(getNamespaceExports("warrant"), documented), character())
 })
+
+test_that("the list of articles has every vignette", {
+  skip_if_not_installed("yaml")
+  root <- source_root("_pkgdown.yml")
+  listed <- unlist(lapply(yaml::read_yaml(file.path(root, "_pkgdown.yml"))$articles, `[[`, "contents"))
+  expect_setequal(listed, sub("[.]Rmd$", "", list.files(file.path(root, "vignettes"), "[.]Rmd$")))
+})
