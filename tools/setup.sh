@@ -2,7 +2,7 @@
 # Installs what is missing: R, R packages and a Rust compiler. From Debian's
 # packages where apt-get is there and we may use it, R packages else from CRAN
 # into $LIB. Nothing is done for what is there, so the second time is quick.
-#   setup.sh demo    what the package needs to be built and run
+#   setup.sh demo    what the package and its examples need
 #   setup.sh bench   and what the benchmarks compare with
 #   setup.sh test    and what the tests and R CMD check use
 #   setup.sh site    and pkgdown
@@ -15,7 +15,7 @@ OF_BENCH="bench jsonlite digest callr"
 OF_TESTS="testthat roxygen2 callr knitr rmarkdown ggplot2 DBI RSQLite httr2 future future.apply progressr yaml withr R6"
 PROGRAMS_OF_TESTS="pandoc checkbashisms:devscripts tidy qpdf"
 case "$WHAT" in
-  demo) WISHED=""; PROGRAMS="" ;;
+  demo) WISHED="yaml"; PROGRAMS="" ;;
   bench) WISHED="$OF_BENCH"; PROGRAMS="" ;;
   test) WISHED="$OF_TESTS $OF_BENCH"; PROGRAMS="$PROGRAMS_OF_TESTS" ;;
   site) WISHED="$OF_TESTS $OF_BENCH pkgdown"; PROGRAMS="$PROGRAMS_OF_TESTS" ;;
