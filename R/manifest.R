@@ -62,6 +62,10 @@ study_manifest <- function(title = NULL, design = NULL, tools = list(), agent = 
                            runs = NULL, store = NULL) {
   check_string(title, null = TRUE)
   check_string(design, null = TRUE)
+  # Its policy, limits and planner would be left out in silence.
+  if (inherits(tools, "agent")) {
+    stop_type(tools, "tools", "a tool or a list of tools; an agent is given as `agent`", rlang::current_env())
+  }
   tools <- as_tools(tools)
   agents <- as_agents(agent)
   if (!is.null(suite)) check_suite(suite)

@@ -250,3 +250,11 @@ test_that("runs tell which models answered, and tools that nothing else tells of
   expect_setequal(unlist(with$made$runs), vapply(study$runs, `[[`, "", "run_id"))
   expect_warrant_error(study_manifest(runs = "abc"), "input", argument = "runs")
 })
+
+test_that("an agent given as tools is refused, since its policy would be left out", {
+  half <- agent_tool(function(x) x / 2, "half", "Half.", side_effects = "none",
+    parameters = list(x = list(type = "number")))
+  one <- agent(half, function(state, tools) decide_finish(1))
+  expect_warrant_error(study_manifest(tools = one), "input", argument = "tools")
+  expect_named(study_manifest(agent = one)$tools, "half")
+})
