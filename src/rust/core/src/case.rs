@@ -2,7 +2,7 @@
 
 use crate::canon;
 use crate::criteria::arguments::ToolRef;
-use crate::declare::Error;
+use crate::declare::{broken, Error};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -57,7 +57,7 @@ impl<T> Declared<T> {
     /// The rule that the declaration breaks.
     pub(crate) fn check(&self, pointer: &str) -> Result<(), Error> {
         match self {
-            Declared::Malformed(rule) => Err(Error::new("malformed_expected", pointer, rule)),
+            Declared::Malformed(rule) => Err(broken("malformed_expected", pointer, rule)),
             Declared::Absent | Declared::Is(_) => Ok(()),
         }
     }

@@ -5,12 +5,11 @@
 
 use crate::canon;
 use crate::digest::Digest;
-use crate::error::{Fault, Kind};
+use crate::error::ReadFrom;
 use serde_json::{Map, Value};
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{Hash, Hasher};
-use thiserror::Error as ThisError;
 
 /// The cases of a suite, by column; all columns have the same length.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,49 +96,13 @@ impl Repeats {
     }
 }
 
-/// What is wrong with a line of cases.
-#[derive(Debug, Clone, PartialEq, Eq, ThisError)]
-#[error("{}{what}", in_field(.field))]
-#[non_exhaustive]
-pub struct Error {
-    code: &'static str,
-    /// Counted from 1.
-    pub line: usize,
-    /// JSON pointer; empty for the whole line.
-    pub field: String,
-    what: String,
-}
-
-impl Fault for Error {
-    fn code(&self) -> &'static str {
-        self.code
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Suite
-    }
-
-    fn facts(&self) -> Map<String, Value> {
-        let mut facts = Map::new();
-        facts.insert("line".to_owned(), self.line.into());
-        facts.insert("pointer".to_owned(), self.field.clone().into());
-        facts
-    }
-}
+pub use crate::error::Broken as Error;
 
 // The line is that of the file, so what is said of it names a column only.
 fn in_line(error: canon::Error) -> String {
     match error {
         canon::Error::Syntax { column, what, .. } => format!("not JSON at column {column}: {what}"),
         other => other.to_string(),
-    }
-}
-
-fn in_field(field: &str) -> String {
-    if field.is_empty() {
-        String::new()
-    } else {
-        format!("`{field}` ")
     }
 }
 
@@ -158,12 +121,8 @@ impl Reader {
     /// # Errors
     /// When it is not a case, or repeats an id.
     pub fn line(&mut self, line: usize, bytes: &[u8]) -> Result<(), Error> {
-        let wrong = |code, field: &str, what: String| Error {
-            code,
-            line,
-            field: field.to_owned(),
-            what,
-        };
+        let wrong =
+            |code, field: &str, what: String| Error::new(ReadFrom::Case(line), code, field, what);
         let value =
             canon::parse(bytes).map_err(|error| wrong("json_syntax", "", in_line(error)))?;
         let Value::Object(map) = value else {
@@ -365,8 +324,8 @@ mod tests {
         for (bad, code, field) in table {
             let error = Cases::read(format!("{good}\n{bad}\n").as_bytes()).unwrap_err();
             assert_eq!(
-                (error.code(), error.line, error.field.as_str()),
-                (code, 2, field),
+                (error.code, &error.read_from, error.pointer.as_str()),
+                (code, &ReadFrom::Case(2), field),
                 "{bad}"
             );
         }

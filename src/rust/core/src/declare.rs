@@ -4,47 +4,14 @@
 //! and `true` are integers, `yes` and `0` are flags. Unknown fields are refused.
 
 use crate::canon;
-use crate::error::{Fault, Kind};
+use crate::error::ReadFrom;
 use serde_json::{Map, Value};
 
+pub use crate::error::Broken as Error;
+
 /// A declaration that breaks a rule.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{rule} (at \"{pointer}\")")]
-pub struct Error {
-    /// JSON pointer of the field.
-    pub pointer: String,
-    /// What must hold.
-    pub rule: String,
-    /// The rule, as a stable code.
-    pub code: &'static str,
-}
-
-impl Error {
-    pub(crate) fn new(code: &'static str, pointer: &str, rule: impl Into<String>) -> Self {
-        Self {
-            pointer: pointer.to_owned(),
-            rule: rule.into(),
-            code,
-        }
-    }
-}
-
-impl Fault for Error {
-    fn code(&self) -> &'static str {
-        self.code
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Suite
-    }
-
-    fn facts(&self) -> Map<String, Value> {
-        let mut facts = Map::new();
-        facts.insert("pointer".into(), self.pointer.as_str().into());
-        facts.insert("field".into(), self.pointer.as_str().into());
-        facts.insert("rule".into(), self.rule.as_str().into());
-        facts
-    }
+pub(crate) fn broken(code: &'static str, pointer: &str, rule: impl Into<String>) -> Error {
+    Error::new(ReadFrom::Declaration, code, pointer, rule)
 }
 
 /// The fields of one declared object; each is taken once, what is left is
@@ -58,7 +25,7 @@ pub(crate) struct Fields {
 impl Fields {
     pub(crate) fn new(value: &Value, at: &str) -> Result<Self, Error> {
         let Value::Object(map) = value else {
-            return Err(Error::new("wrong_value", at, "must be an object of fields"));
+            return Err(broken("wrong_value", at, "must be an object of fields"));
         };
         Ok(Self {
             map: map.clone(),
@@ -77,12 +44,12 @@ impl Fields {
     }
 
     pub(crate) fn refuse<T>(&self, key: &str, rule: impl Into<String>) -> Result<T, Error> {
-        Err(Error::new("wrong_value", &self.at(key), rule))
+        Err(broken("wrong_value", &self.at(key), rule))
     }
 
     pub(crate) fn missing<T>(&self, key: &str) -> Result<T, Error> {
         let rule = format!("`{key}` is required");
-        Err(Error::new("missing_field", &self.at(key), rule))
+        Err(broken("missing_field", &self.at(key), rule))
     }
 
     /// A string that is not empty.
@@ -185,7 +152,7 @@ impl Fields {
             unknown.join(", "),
             self.known.join(", ")
         );
-        Err(Error::new("unknown_field", &self.at(key), rule))
+        Err(broken("unknown_field", &self.at(key), rule))
     }
 }
 

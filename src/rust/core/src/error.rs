@@ -61,8 +61,128 @@ pub trait Fault: std::error::Error {
     }
 }
 
+/// Something that was read and breaks a rule: which, where, and in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// The rule, as a stable code.
+    pub code: &'static str,
+    /// JSON pointer of what is wrong; empty for the whole.
+    pub pointer: String,
+    /// The rule, in words: what must hold.
+    pub rule: String,
+    /// What it was read from.
+    pub read_from: ReadFrom,
+}
+
+/// What is read by rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadFrom {
+    /// A line of cases, counted from 1.
+    Case(usize),
+    /// A declaration: an evaluator, a metric, a suite.
+    Declaration,
+    /// A release policy, in the rule with this id where it lies in one.
+    Policy(Option<String>),
+    /// A record of a trajectory.
+    Trajectory,
+}
+
+impl Broken {
+    pub(crate) fn new(
+        read_from: ReadFrom,
+        code: &'static str,
+        pointer: impl Into<String>,
+        rule: impl Into<String>,
+    ) -> Self {
+        Broken {
+            code,
+            pointer: pointer.into(),
+            rule: rule.into(),
+            read_from,
+        }
+    }
+}
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Broken { pointer, rule, .. } = self;
+        match &self.read_from {
+            ReadFrom::Case(_) if pointer.is_empty() => f.write_str(rule),
+            ReadFrom::Case(_) => write!(f, "`{pointer}` {rule}"),
+            ReadFrom::Declaration | ReadFrom::Trajectory => {
+                write!(f, "{rule} (at \"{pointer}\")")
+            }
+            ReadFrom::Policy(id) => {
+                f.write_str("policy")?;
+                if let Some(id) = id {
+                    write!(f, ", rule `{id}`")?;
+                }
+                match pointer.as_str() {
+                    "" => write!(f, ": it {rule}"),
+                    pointer => write!(f, ": `{pointer}` {rule}"),
+                }
+            }
+        }
+    }
+}
+
+impl std::error::Error for Broken {}
+
+impl Fault for Broken {
+    fn code(&self) -> &'static str {
+        self.code
+    }
+
+    fn kind(&self) -> Kind {
+        match self.read_from {
+            ReadFrom::Case(_) | ReadFrom::Declaration | ReadFrom::Policy(_) => Kind::Suite,
+            ReadFrom::Trajectory => Kind::Trajectory,
+        }
+    }
+
+    fn facts(&self) -> Map<String, Value> {
+        let mut facts = Map::new();
+        let mut add = |name: &str, value: Value| facts.insert(name.to_owned(), value);
+        add("pointer", self.pointer.as_str().into());
+        add("field", self.pointer.as_str().into());
+        add("rule", self.rule.as_str().into());
+        add("error_kind", self.code.into());
+        match &self.read_from {
+            ReadFrom::Case(line) => {
+                add("line", (*line).into());
+            }
+            ReadFrom::Policy(Some(id)) => {
+                add("rule_id", id.as_str().into());
+            }
+            ReadFrom::Declaration | ReadFrom::Policy(None) | ReadFrom::Trajectory => {}
+        }
+        facts
+    }
+}
+
 impl<E: Fault + 'static> From<E> for Box<dyn Fault> {
     fn from(error: E) -> Self {
         Box::new(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_broken_is_said_with_its_place() {
+        let said = |from, pointer| Broken::new(from, "c", pointer, "must hold").to_string();
+        assert_eq!(said(ReadFrom::Case(2), ""), "must hold");
+        assert_eq!(said(ReadFrom::Case(2), "/id"), "`/id` must hold");
+        assert_eq!(said(ReadFrom::Declaration, "/a"), "must hold (at \"/a\")");
+        assert_eq!(said(ReadFrom::Policy(None), ""), "policy: it must hold");
+        let rule = ReadFrom::Policy(Some("r".to_owned()));
+        assert_eq!(
+            said(rule.clone(), "/rules/0"),
+            "policy, rule `r`: `/rules/0` must hold"
+        );
+        let facts = Broken::new(rule, "c", "/x", "must hold").facts();
+        assert_eq!(facts["rule_id"], "r");
     }
 }

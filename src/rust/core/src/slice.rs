@@ -3,7 +3,7 @@
 
 use crate::canon;
 use crate::criteria::trace::Trace;
-use crate::declare::Error;
+use crate::declare::{broken, Error};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -68,7 +68,7 @@ impl Slice {
             Some(Value::Array(_) | Value::Object(_)) => {
                 let pointer = canon::pointer(["metadata", key]);
                 let rule = "a value that slices cases must be a string, a number or a flag";
-                Err(Error::new("malformed_metadata", &pointer, rule))
+                Err(broken("malformed_metadata", &pointer, rule))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! A suite: the criteria, metrics and slices that runs are judged by.
 
 use crate::criteria::Criterion;
-use crate::declare::{Error, Fields};
+use crate::declare::{broken, Error, Fields};
 use crate::slice::Slice;
 use crate::trajectory::SCHEMA;
 use serde_json::{json, Map, Value};
@@ -245,7 +245,7 @@ pub fn parse_slices(value: &Value, at: &str) -> Result<Vec<(String, Slice)>, Err
     let list = match value {
         Value::Null => &[][..],
         Value::Array(list) => list.as_slice(),
-        _ => return Err(Error::new("wrong_value", at, "`slices` must be an array")),
+        _ => return Err(broken("wrong_value", at, "`slices` must be an array")),
     };
     let mut slices: Vec<(String, Slice)> = Vec::new();
     for (position, name) in list.iter().enumerate() {
@@ -254,10 +254,10 @@ pub fn parse_slices(value: &Value, at: &str) -> Result<Vec<(String, Slice)>, Err
             .as_str()
             .and_then(|name| Some((name, Slice::parse(name)?)));
         let Some((name, slice)) = read else {
-            return Err(Error::new("unknown_slice", &at, SLICE_RULE));
+            return Err(broken("unknown_slice", &at, SLICE_RULE));
         };
         if slices.iter().any(|(_, other)| *other == slice) {
-            return Err(Error::new(
+            return Err(broken(
                 "duplicate_slice",
                 &at,
                 "a slice must be declared once",
@@ -274,7 +274,7 @@ const SLICE_RULE: &str = "a slice must be metadata.KEY, first_tool, repeated_act
 /// That a system records no trajectories.
 pub(crate) fn not_recorded(pointer: &str) -> Error {
     let rule = format!("this reads trajectories: the system must declare `records: [{SCHEMA}]`");
-    Error::new("records_not_declared", pointer, rule)
+    broken("records_not_declared", pointer, rule)
 }
 
 fn parse_system(value: &Value) -> Result<Vec<String>, Error> {
@@ -292,7 +292,7 @@ fn parse_metrics(list: Option<Value>, criteria: &[Evaluator]) -> Result<Vec<Quan
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(list)) => list,
         Some(_) => {
-            return Err(Error::new(
+            return Err(broken(
                 "wrong_value",
                 "/metrics",
                 "`metrics` must be an array",
@@ -306,7 +306,7 @@ fn parse_metrics(list: Option<Value>, criteria: &[Evaluator]) -> Result<Vec<Quan
         let metric = Quantile::parse(value, &at)?;
         if !ids.insert(metric.id.clone()) {
             let rule = format!("metric ids must be unique: \"{}\" is taken", metric.id);
-            return Err(Error::new("duplicate_metric", &format!("{at}/id"), rule));
+            return Err(broken("duplicate_metric", &format!("{at}/id"), rule));
         }
         metrics.push(metric);
     }
@@ -363,7 +363,7 @@ fn read_evaluator(value: &Value, at: &str) -> Result<(Evaluator, Named), Error> 
 pub fn parse_evaluators(value: &Value, at: &str) -> Result<Vec<Evaluator>, Error> {
     let Some(list) = value.as_array().filter(|list| !list.is_empty()) else {
         let rule = "`evaluators` must be an array with at least one entry";
-        return Err(Error::new("wrong_value", at, rule));
+        return Err(broken("wrong_value", at, rule));
     };
     let mut read = Vec::new();
     for (position, value) in list.iter().enumerate() {
@@ -378,7 +378,7 @@ pub fn parse_evaluators(value: &Value, at: &str) -> Result<Vec<Evaluator>, Error
                 "criterion names must be unique: \"{}\" is repeated",
                 evaluator.name
             );
-            return Err(Error::new(
+            return Err(broken(
                 "duplicate_criterion",
                 &format!("{at}/{position}"),
                 rule,
@@ -424,7 +424,7 @@ pub fn check_declaration(kind: &str, value: &Value) -> Result<Value, Error> {
         "project" => Suite::project(value).map(|(suite, _)| suite.resolved()),
         "slices" => check_slices(value),
         "expected" => check_expected(value),
-        _ => Err(Error::new("wrong_value", "", "unknown kind of declaration")),
+        _ => Err(broken("wrong_value", "", "unknown kind of declaration")),
     }
 }
 

@@ -6,10 +6,9 @@
 mod read;
 
 use crate::canon;
-use crate::error::Kind;
+use crate::error::ReadFrom;
 use crate::scan::{Fault, Scanner, What};
 use read::{id_of, object, read_id, read_record, unknown, Seen};
-use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// The name and version of the format.
@@ -102,7 +101,7 @@ impl<'a> Trajectory<'a> {
         let mut scanner = Scanner::new(text);
         let record = read_record(&mut scanner)
             .and_then(|record| scanner.end().map(|()| record))
-            .map_err(|fault| Error::new(&fault))?;
+            .map_err(|fault| broken(&fault))?;
         Ok(record)
     }
 
@@ -165,11 +164,16 @@ impl<'a> Line<'a> {
             }),
             (Err(fault), case_id) => {
                 let id = case_id.map(Cow::into_owned).or_else(|| id_of(text));
-                Err((Error::new(&fault), id))
+                Err((broken(&fault), id))
             }
             // The field check above refuses a line without its case.
             (Ok(()), None) => Err((
-                Error::of("missing_field", "a line must have `case_id`"),
+                Error::new(
+                    ReadFrom::Trajectory,
+                    "missing_field",
+                    "",
+                    "a line must have `case_id`",
+                ),
                 None,
             )),
         }
@@ -215,75 +219,33 @@ impl Terminal {
     }
 }
 
-/// A record that breaks a rule.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{rule} (at \"{pointer}\")")]
-pub struct Error {
-    /// JSON pointer of what is wrong, from the text that was read.
-    pub pointer: String,
-    /// The rule, in words.
-    pub rule: String,
-    /// The rule, as a stable code.
-    pub code: &'static str,
-}
+pub use crate::error::Broken as Error;
 
-impl Error {
-    fn of(code: &'static str, rule: &str) -> Self {
-        Self {
-            pointer: String::new(),
-            rule: rule.to_owned(),
-            code,
-        }
-    }
-
-    fn new(fault: &Fault) -> Self {
-        let (code, rule) = match &fault.what {
-            What::Depth => (
-                "too_deep",
-                format!(
-                    "arrays and objects must not nest deeper than {} levels",
-                    canon::MAX_DEPTH
-                ),
+fn broken(fault: &Fault) -> Error {
+    let (code, rule) = match &fault.what {
+        What::Depth => (
+            "too_deep",
+            format!(
+                "arrays and objects must not nest deeper than {} levels",
+                canon::MAX_DEPTH
             ),
-            What::DuplicateKey(key) => (
-                "duplicate_key",
-                format!("a key must not occur twice in one object: \"{key}\""),
-            ),
-            What::LoneSurrogate => (
-                "not_utf8",
-                "text must be encodable as UTF-8, without lone surrogates".to_owned(),
-            ),
-            What::NotFinite => ("not_finite", "every number must be finite".to_owned()),
-            What::Rule(code, rule) => (*code, rule.clone()),
-            What::Syntax(what) => (
-                "not_json",
-                format!("the record must be JSON: {what}, at byte {}", fault.at + 1),
-            ),
-        };
-        Self {
-            pointer: fault.pointer(),
-            rule,
-            code,
-        }
-    }
-}
-
-impl crate::error::Fault for Error {
-    fn code(&self) -> &'static str {
-        self.code
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Trajectory
-    }
-
-    fn facts(&self) -> Map<String, Value> {
-        let mut facts = Map::new();
-        facts.insert("pointer".into(), self.pointer.as_str().into());
-        facts.insert("rule".into(), self.rule.as_str().into());
-        facts.insert("error_kind".into(), self.code().into());
-        facts
-    }
+        ),
+        What::DuplicateKey(key) => (
+            "duplicate_key",
+            format!("a key must not occur twice in one object: \"{key}\""),
+        ),
+        What::LoneSurrogate => (
+            "not_utf8",
+            "text must be encodable as UTF-8, without lone surrogates".to_owned(),
+        ),
+        What::NotFinite => ("not_finite", "every number must be finite".to_owned()),
+        What::Rule(code, rule) => (*code, rule.clone()),
+        What::Syntax(what) => (
+            "not_json",
+            format!("the record must be JSON: {what}, at byte {}", fault.at + 1),
+        ),
+    };
+    Error::new(ReadFrom::Trajectory, code, fault.pointer(), rule)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{config, Output};
 use crate::case::{lookup, text};
-use crate::declare::{Error, Fields};
+use crate::declare::{broken, Error, Fields};
 use crate::verdict::{Reason, Verdict};
 use serde_json::{Map, Value};
 
@@ -39,7 +39,7 @@ impl Contains {
         let pointer = path.into_iter().flat_map(|path| path.split('.'));
         let pointer = format!("/expected{}", crate::canon::pointer(pointer));
         let rule = "the expected text must not be an object or array";
-        Err(Error::new("malformed_expected", &pointer, rule))
+        Err(broken("malformed_expected", &pointer, rule))
     }
 
     pub(crate) fn judge(&self, expected: &Value, output: Output<'_>) -> Verdict {

@@ -6,11 +6,9 @@
 
 mod read;
 
-use crate::error::{Fault, Kind};
+use crate::error::ReadFrom;
 use read::rate_range;
-use serde_json::{Map, Value};
 use std::collections::BTreeSet;
-use thiserror::Error as ThisError;
 
 /// What a metric measures; it settles which rules and thresholds make sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,11 +201,9 @@ impl Policy {
     /// asked of a quantile.
     pub fn check(&self, kind_of: impl Fn(&str) -> Option<MetricKind>) -> Result<(), Error> {
         for (i, rule) in self.rules.iter().enumerate() {
-            let wrong = |field: &str, code, what: String| Error {
-                code,
-                field: format!("/rules/{i}/{field}"),
-                rule: Some(rule.id.clone()),
-                what,
+            let wrong = |field: &str, code, what: String| {
+                let place = ReadFrom::Policy(Some(rule.id.clone()));
+                Error::new(place, code, format!("/rules/{i}/{field}"), what)
             };
             let Some(kind) = kind_of(&rule.metric) else {
                 let what = format!("names no metric of this suite: `{}`", rule.metric);
@@ -434,52 +430,7 @@ fn failures_verdict(facts: &Facts, limit: u64) -> (State, &'static str) {
     }
 }
 
-/// What is wrong in a policy, and where.
-#[derive(Debug, Clone, PartialEq, Eq, ThisError)]
-#[error("policy{}: {} {what}", in_rule(.rule), in_field(.field))]
-#[non_exhaustive]
-pub struct Error {
-    code: &'static str,
-    /// JSON pointer into the policy; empty for the whole.
-    pub field: String,
-    /// Id of the rule, when the fault lies in one.
-    pub rule: Option<String>,
-    what: String,
-}
-
-impl Fault for Error {
-    fn code(&self) -> &'static str {
-        self.code
-    }
-
-    fn kind(&self) -> Kind {
-        Kind::Suite
-    }
-
-    fn facts(&self) -> Map<String, Value> {
-        let mut facts = Map::new();
-        facts.insert("pointer".to_owned(), self.field.clone().into());
-        if let Some(rule) = &self.rule {
-            facts.insert("rule_id".to_owned(), rule.clone().into());
-        }
-        facts
-    }
-}
-
-fn in_rule(rule: &Option<String>) -> String {
-    match rule {
-        None => String::new(),
-        Some(id) => format!(", rule `{id}`"),
-    }
-}
-
-fn in_field(field: &str) -> String {
-    if field.is_empty() {
-        "it".to_owned()
-    } else {
-        format!("`{field}`")
-    }
-}
+pub use crate::error::Broken as Error;
 
 const NO_OBSERVATIONS: &str = "no_observations";
 const TOO_MUCH_MISSING: &str = "missingness_exceeds_policy";
@@ -562,7 +513,7 @@ mod tests {
         for (extra, code, field) in table {
             let error = policy(extra).unwrap_err();
             assert_eq!(
-                (error.code(), error.field.as_str()),
+                (error.code, error.pointer.as_str()),
                 (code, field),
                 "{extra}"
             );
@@ -606,7 +557,7 @@ mod tests {
             let value = crate::canon::parse(text.as_bytes()).unwrap();
             let error = Policy::parse(&value).unwrap_err();
             assert_eq!(
-                (error.code(), error.field.as_str()),
+                (error.code, error.pointer.as_str()),
                 (code, field),
                 "{text}"
             );
@@ -626,8 +577,8 @@ mod tests {
     fn a_count_of_failures_needs_a_rate() {
         let policy = policy(r#""max_failures":0"#).unwrap();
         let error = policy.check(|_| Some(MetricKind::Quantile)).unwrap_err();
-        assert_eq!(error.code(), "rate_needed");
-        assert_eq!(policy.check(|_| None).unwrap_err().code(), "unknown_metric");
+        assert_eq!(error.code, "rate_needed");
+        assert_eq!(policy.check(|_| None).unwrap_err().code, "unknown_metric");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! place.
 
 use super::{Demand, Error, Policy, Rule, State, STATES};
+use crate::error::ReadFrom;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -222,12 +223,8 @@ impl<'a> Place<'a> {
     }
 
     fn wrong(&self, code: &'static str, what: &str) -> Error {
-        Error {
-            code,
-            field: self.pointer.clone(),
-            rule: self.rule.clone(),
-            what: what.to_owned(),
-        }
+        let place = ReadFrom::Policy(self.rule.clone());
+        Error::new(place, code, self.pointer.as_str(), what)
     }
 
     fn missing(&self, key: &str) -> Error {
