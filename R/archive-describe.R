@@ -30,10 +30,10 @@ counted_words <- function(x) {
 
 methods_runs <- function(study) {
   runs <- study$runs
-  versions <- sprintf("warrant %s and R %s", study$manifest$packages$warrant %or% utils::packageVersion("warrant"), study$manifest$r_version)
+  versions <- sprintf("The manifest names warrant %s and R %s", study$manifest$packages$warrant %or% utils::packageVersion("warrant"), study$manifest$r_version)
   if (length(runs) == 0L) {
     return(c(
-      sprintf("The manifest names %s", versions), "No run was archived",
+      versions, "No run was archived",
       if (length(study$records)) sprintf("%d trajectories were recorded without a journal", length(study$records))
     ))
   }
@@ -43,9 +43,9 @@ methods_runs <- function(study) {
   models <- unique(as.character(unlist(lapply(runs, `[[`, "models"))))
   open <- sum(status %in% c("running", "awaiting_approval"))
   c(
-    sprintf("%s recorded with %s, from %s to %s", if (length(runs) == 1L) "One run was" else paste(length(runs), "runs were"),
-      versions, min(vapply(runs, `[[`, "", "started")), max(vapply(runs, `[[`, "", "last"))),
-    paste("They ended:", counted_words(word)),
+    sprintf("%s recorded from %s to %s", if (length(runs) == 1L) "One run was" else paste(length(runs), "runs were"),
+      min(vapply(runs, `[[`, "", "started")), max(vapply(runs, `[[`, "", "last"))),
+    versions, paste(if (length(runs) == 1L) "It is" else "They are:", counted_words(word)),
     if (open) sprintf("%d had not ended when the archive was made", open),
     sprintf("Steps a run: median %g, at most %g", stats::median(vapply(runs, `[[`, 0, "steps")), max(vapply(runs, `[[`, 0, "steps"))),
     if (length(models)) paste("Models that answered, as their endpoints named them:", paste(models[order_c(models)], collapse = ", ")),

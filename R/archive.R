@@ -100,7 +100,7 @@ archive_study <- function(dir, runs, manifest = NULL, evaluation = NULL, include
   write_study(part, study)
   seal <- unwrap_core(rs_archive_seal(part))
   archive <- new_study_archive(part, target, seal, length(study$runs))
-  put_in_place(part, target)
+  put_in_place(part, target, overwrite)
   invisible(archive)
 }
 
@@ -255,10 +255,12 @@ part_folder <- function(target, call = caller_env()) {
 }
 
 # The old archive is moved aside, and removed when the new one is in its place.
-put_in_place <- function(part, target, call = caller_env()) {
+put_in_place <- function(part, target, overwrite, call = caller_env()) {
+  # Somebody may have put one there meanwhile.
+  archive_target(target, overwrite, call)
   old <- if (file.exists(target)) sub("[.]part-([0-9a-f]*)$", ".old-\\1", part)
   moved <- is.null(old) || file.rename(target, old)
-  placed <- moved && file.rename(part, target)
+  placed <- moved && suppressWarnings(file.rename(part, target))
   if (!placed && moved && !is.null(old)) file.rename(old, target)
   if (!placed) {
     stop_warrant(

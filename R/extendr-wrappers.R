@@ -20,11 +20,11 @@ rs_record_line <- function(case, record, with_content, names) .Call(wrap__rs_rec
 
 rs_csv <- function(names, columns, plain) .Call(wrap__rs_csv, names, columns, plain)
 
-rs_archive_seal <- function(dir) .Call(wrap__rs_archive_seal, dir)
-
 rs_archive_scan <- function(dir) .Call(wrap__rs_archive_scan, dir)
 
 rs_archive_check <- function(dir, ids, heads, status, words, judged, trajectories, runs, calls, approvals) .Call(wrap__rs_archive_check, dir, ids, heads, status, words, judged, trajectories, runs, calls, approvals)
+
+rs_archive_seal <- function(dir) .Call(wrap__rs_archive_seal, dir)
 
 rs_call_arguments <- function(ptr, arguments) .Call(wrap__rs_call_arguments, ptr, arguments)
 

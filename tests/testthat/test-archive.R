@@ -331,7 +331,7 @@ test_that("the RO-Crate has what RO-Crate 1.1 and Process Run Crate ask for", {
 
 test_that("the methods say what is in the record", {
   text <- paste(readLines(file.path(study_archive_made()$dir, "METHODS.md"), encoding = "UTF-8"), collapse = "\n")
-  expect_match(text, "5 runs were recorded with warrant", fixed = TRUE)
+  expect_match(text, "5 runs were recorded from", fixed = TRUE)
   expect_match(text, "completed 2", fixed = TRUE)
   expect_match(text, "stopped (steps) 1", fixed = TRUE)
   expect_match(text, "served-1", fixed = TRUE)

@@ -2,34 +2,24 @@
 
 use crate::convert::{named, to_text};
 use crate::fault::{boxed, guard};
-use crate::files::{write_new, BLOCK};
+use crate::files::write_new;
 use crate::run_setup::{unusable, Boxed, KEY_NAME};
 use extendr_api::prelude::*;
-use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use warrant_core::archive::redact::{holds_secret, secret_variables};
-use warrant_core::archive::table::{self, Cells, Source};
-use warrant_core::archive::{seal, trajectory, Account, Content, Judged, Redaction, Values};
+use std::collections::BTreeMap;
+use std::path::Path;
+use warrant_core::archive::pack::{pack, Kept, Packed};
+use warrant_core::archive::table::{self, Cells};
+use warrant_core::archive::{trajectory, Account, Content, Judged, Redaction, Values};
 use warrant_core::canon;
-use warrant_core::digest::{Digest, Hasher};
+use warrant_core::digest::Digest;
 use warrant_core::error::Kind;
 use warrant_core::event::Event;
-use warrant_core::journal::content::{addresses, Claims};
+use warrant_core::journal::content::addresses;
 use warrant_core::journal::Line;
 use warrant_core::run::History;
 
 /// The name under which a store keeps that an answer was judged.
 pub(crate) const DONE_NAME: &str = "done";
-
-/// The content of a run as a store gives it.
-pub(crate) struct Kept {
-    pub(crate) content: Content,
-    pub(crate) key: Option<String>,
-    pub(crate) judged: Judged,
-}
 
 fn texts(x: &Robj, what: &'static str) -> Result<Vec<String>, Boxed> {
     let strings = Strings::try_from(x).map_err(|e| unusable(what, e))?;
@@ -140,99 +130,6 @@ fn place_of(event: &Event) -> Option<(u64, u64)> {
     }
 }
 
-/// What is archived of a run, ready to be written.
-struct Archived {
-    account: Account,
-    models: Vec<String>,
-    content: Option<String>,
-    word: &'static str,
-    judged: Judged,
-    trajectory: String,
-    tables: [String; 3],
-}
-
-fn archived(
-    lines: &[String],
-    kept: Kept,
-    case: &str,
-    values: Values,
-    mut redaction: Redaction,
-) -> Result<Archived, Boxed> {
-    let history = read(lines, None)?;
-    let texts: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let account = Account::gather(&history, &texts).map_err(boxed)?;
-    let models = account.models(&kept.content);
-    let mut claims = Claims::new();
-    for line in lines {
-        claims.feed(line.as_bytes());
-        claims.feed(b"\n");
-    }
-    let claimed = claims.finish().addresses;
-    let mut whole = Content::new();
-    let mut missing = BTreeSet::new();
-    for claim in claimed.into_iter().filter(|c| c.member != "content_key") {
-        match kept.content.get(&claim.address) {
-            Some(bytes) => whole.insert(claim.address, bytes.clone()),
-            None => {
-                missing.insert(claim.address);
-                whole.insert(claim.address, b"\"<missing>\"".to_vec())
-            }
-        };
-    }
-    for name in secret_variables(&whole) {
-        redaction.texts.extend(std::env::var(name));
-    }
-    let (shown, mut changed) = redaction.apply(&whole);
-    changed.append(&mut missing);
-    let key = kept
-        .key
-        .filter(|_| changed.is_empty() && !holds_secret(&whole));
-    let (word, content) = match (values, &key) {
-        (Values::Withheld, _) => ("none", None),
-        (Values::Shown, Some(_)) => ("whole", Some(())),
-        (Values::Shown, None) if changed.is_empty() => ("keyless", Some(())),
-        (Values::Shown, None) => ("partial", Some(())),
-    };
-    let content = content.map(|()| {
-        let kept = shown
-            .iter()
-            .filter(|(address, _)| !changed.contains(address));
-        content_text(key.as_deref(), kept)
-    });
-    let source = Source {
-        content: &shown,
-        values,
-    };
-    let record = trajectory(&history, &shown, kept.judged, values);
-    Ok(Archived {
-        trajectory: table::trajectory_line(case, &record),
-        tables: [
-            table::run_row(&account, case, &models, source),
-            table::call_rows(&account, source),
-            table::approval_rows(&account, source),
-        ],
-        account,
-        models,
-        content,
-        word,
-        judged: kept.judged,
-    })
-}
-
-fn content_text<'a>(
-    key: Option<&str>,
-    values: impl Iterator<Item = (&'a Digest, &'a Vec<u8>)>,
-) -> String {
-    let mut out = key.map(|k| format!("{KEY_NAME} {k}\n")).unwrap_or_default();
-    for (address, bytes) in values {
-        out.push_str(&address.to_hex());
-        out.push(' ');
-        out.push_str(&String::from_utf8_lossy(bytes));
-        out.push('\n');
-    }
-    out
-}
-
 // Writes the journal and the content of a run into an archive; gives what its tables
 // and descriptions say.
 #[extendr]
@@ -262,7 +159,9 @@ fn rs_archive_run(
                 .replaced
                 .insert(address.parse().map_err(boxed)?, value);
         }
-        let run = archived(&lines, kept(&content)?, case, values, redaction)?;
+        let refs: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let secret = |name: &str| std::env::var(name).ok();
+        let run = pack(&refs, kept(&content)?, case, values, redaction, secret).map_err(boxed)?;
         let dir = Path::new(dir);
         let id = &run.account.run;
         let mut journal = lines.join("\n");
@@ -277,7 +176,7 @@ fn rs_archive_run(
     })
 }
 
-fn described(run: Archived) -> Robj {
+fn described(run: Packed) -> Robj {
     let account = &run.account;
     let [runs, calls, approvals] = run.tables;
     let asked = &account.approvals;
@@ -390,111 +289,6 @@ fn rs_csv(names: Vec<String>, columns: List, plain: Vec<i32>) -> Robj {
     })
 }
 
-/// What stands in a folder: files by name, and what is no plain file.
-#[derive(Default)]
-pub(crate) struct Tree {
-    pub(crate) files: BTreeMap<String, PathBuf>,
-    pub(crate) odd: BTreeMap<String, &'static str>,
-}
-
-impl Tree {
-    pub(crate) fn read(dir: &Path) -> Result<Self, Boxed> {
-        let mut tree = Tree::default();
-        tree.add(dir, "", 0)
-            .map_err(|e| unusable("the archive", e))?;
-        Ok(tree)
-    }
-
-    fn add(&mut self, dir: &Path, prefix: &str, depth: usize) -> std::io::Result<()> {
-        for entry in std::fs::read_dir(dir)? {
-            let entry = entry?;
-            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            let kind = entry.file_type()?;
-            if kind.is_symlink() {
-                self.odd.insert(name, "is a link");
-            } else if kind.is_dir() && depth < 8 {
-                let before = self.files.len() + self.odd.len();
-                self.add(&entry.path(), &format!("{name}/"), depth + 1)?;
-                if before == self.files.len() + self.odd.len() {
-                    self.odd.insert(name, "is an empty folder");
-                }
-            } else if kind.is_file() {
-                self.files.insert(name, entry.path());
-            } else {
-                self.odd.insert(name, "is no plain file");
-            }
-        }
-        Ok(())
-    }
-
-    /// The digest of each file, on all cores; none of one that cannot be read.
-    pub(crate) fn digests(&self, disk: Disk) -> Vec<(String, Option<Digest>)> {
-        let files: Vec<(&String, &PathBuf)> = self.files.iter().collect();
-        let next = AtomicUsize::new(0);
-        let found = Mutex::new(Vec::with_capacity(files.len()));
-        let work = || {
-            let mut own = Vec::new();
-            while let Some((name, path)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                own.push(((*name).clone(), digest_of(path, disk).ok()));
-            }
-            let mut all = found.lock().unwrap_or_else(PoisonError::into_inner);
-            all.append(&mut own);
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads() {
-                scope.spawn(work);
-            }
-            work();
-        });
-        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        found.sort_unstable();
-        found
-    }
-}
-
-pub(crate) fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, |n| n.get().min(8))
-}
-
-/// Whether files must be on the disk before their digests count.
-#[derive(Clone, Copy)]
-pub(crate) enum Disk {
-    AsItIs,
-    Synced,
-}
-
-fn digest_of(path: &Path, disk: Disk) -> std::io::Result<Digest> {
-    let mut file = std::fs::File::open(path)?;
-    if matches!(disk, Disk::Synced) {
-        // Not every system can sync a file that is open for reading.
-        let _ = file.sync_all();
-    }
-    let mut hasher = Hasher::new();
-    let mut block = vec![0; BLOCK.min(1 << 17)];
-    loop {
-        match file.read(&mut block)? {
-            0 => return Ok(hasher.finish()),
-            n => hasher.update(&block[..n]),
-        }
-    }
-}
-
-// Writes the list of digests of all files of a folder; gives the digest of the list.
-#[extendr]
-fn rs_archive_seal(dir: &str) -> Robj {
-    guard(|| {
-        let dir = Path::new(dir);
-        let mut files = BTreeMap::new();
-        for (name, digest) in Tree::read(dir)?.digests(Disk::Synced) {
-            let digest = digest.ok_or_else(|| unusable("a file", &name))?;
-            files.insert(name, digest);
-        }
-        let list = seal::write(&files);
-        write_new(&dir.join(seal::FILE), list.as_bytes(), Kind::Input)?;
-        Ok(Digest::of_bytes(list.as_bytes()).to_hex())
-    })
-}
-
 extendr_module! {
     mod archive;
     fn rs_run_trajectory;
@@ -504,5 +298,4 @@ extendr_module! {
     fn rs_archive_headers;
     fn rs_record_line;
     fn rs_csv;
-    fn rs_archive_seal;
 }

@@ -3,6 +3,7 @@
 
 mod archive;
 mod archive_check;
+mod archive_files;
 mod call;
 #[cfg(unix)]
 mod channel;
@@ -50,6 +51,7 @@ extendr_module! {
     mod warrant;
     use archive;
     use archive_check;
+    use archive_files;
     use call;
     use chat;
     use code;

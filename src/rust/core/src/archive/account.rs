@@ -288,3 +288,34 @@ impl Seen {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::Sample;
+    use super::*;
+
+    #[test]
+    fn an_account_has_what_the_single_records_tell() {
+        let sample = Sample::new();
+        let history = History::read(sample.lines(), None).unwrap();
+        let account = Account::gather(&history, &sample.lines()).unwrap();
+        assert_eq!((account.run.as_str(), account.status), ("r1", "completed"));
+        assert_eq!(
+            (account.records, account.started_ms, account.last_ms),
+            (8, 1000, 1007)
+        );
+        let call = &account.calls[0];
+        assert_eq!((call.step, call.action, call.at_ms), (1, 1, 1003));
+        assert_eq!((call.outcome, call.attempts), (Some(Outcome::Executed), 1));
+        assert_eq!(account.models(&sample.kept.content), ["m-1"]);
+        assert_eq!(account.models(&Default::default()), [""; 0]);
+        assert_eq!(account.tools["send"], Digest::of_bytes(b"spec"));
+    }
+
+    #[test]
+    fn what_is_no_record_is_refused() {
+        let sample = Sample::new();
+        let history = History::read(sample.lines(), None).unwrap();
+        assert!(Account::gather(&history, &["{}"]).is_err());
+    }
+}

@@ -5,7 +5,11 @@
 //! archive as by its verifier.
 
 pub mod account;
+pub mod check;
+pub mod pack;
 pub mod redact;
+#[cfg(test)]
+mod sample;
 pub mod seal;
 pub mod table;
 pub mod trajectory;

@@ -231,3 +231,50 @@ fn pick(value: &Value, names: &[&str]) -> Value {
     let kept = members.filter(|(name, _)| names.contains(&name.as_str()));
     Value::Object(kept.map(|(n, v)| (n.clone(), v.clone())).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::Sample;
+    use super::*;
+
+    fn record(values: Values) -> Value {
+        let sample = Sample::new();
+        let history = History::read(sample.lines(), None).unwrap();
+        trajectory(&history, &sample.kept.content, sample.kept.judged, values)
+    }
+
+    #[test]
+    fn a_run_is_a_valid_record_with_its_values() {
+        let shown = record(Values::Shown);
+        let text = shown.to_string();
+        crate::trajectory::Trajectory::parse(&text).unwrap();
+        assert_eq!(shown["steps"][0]["arguments"], json!({"mail": "a@x.org"}));
+        assert_eq!(shown["steps"][1]["result"], json!(["ok"]));
+        assert_eq!(shown["steps"][2]["result"], json!("sent to a@x.org"));
+        assert_eq!(shown["terminal_status"], "success");
+        assert_eq!(shown["truncated"], false);
+    }
+
+    #[test]
+    fn what_is_withheld_is_what_is_left_without_values() {
+        assert_eq!(withhold(&record(Values::Shown)), record(Values::Withheld));
+        let text = record(Values::Withheld).to_string();
+        crate::trajectory::Trajectory::parse(&text).unwrap();
+        assert!(!text.contains("x.org") && !text.contains("ok"));
+    }
+
+    #[test]
+    fn nothing_of_any_record_is_left_but_what_happened() {
+        let any = json!({
+            "steps": [
+                {"index": 1, "kind": "tool_result", "tool_name": "t", "error": "no 1234", "metadata": {"why": 1234}},
+                {"index": 2, "kind": "message", "agent": "a", "result": {"code": 1234}}
+            ],
+            "constraints": [{"name": "c", "passed": true, "detail": "1234"}],
+            "checkpoints": [{"checkpoint_id": "p", "kind": "checkpoint", "payload": 1234, "description": "1234"}]
+        });
+        let left = withhold(&any).to_string();
+        assert!(!left.contains("1234"));
+        assert!(left.contains("\"error\":\"withheld\"") && left.contains("\"passed\":true"));
+    }
+}
