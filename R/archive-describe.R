@@ -45,7 +45,7 @@ methods_runs <- function(study) {
   c(
     sprintf("%s recorded from %s to %s", if (length(runs) == 1L) "One run was" else paste(length(runs), "runs were"),
       min(vapply(runs, `[[`, "", "started")), max(vapply(runs, `[[`, "", "last"))),
-    versions, paste(if (length(runs) == 1L) "It is" else "They are:", counted_words(word)),
+    versions, paste("Status:", counted_words(word)),
     if (open) sprintf("%d had not ended when the archive was made", open),
     sprintf("Steps a run: median %g, at most %g", stats::median(vapply(runs, `[[`, 0, "steps")), max(vapply(runs, `[[`, 0, "steps"))),
     if (length(models)) paste("Models that answered, as their endpoints named them:", paste(models[order_c(models)], collapse = ", ")),
