@@ -259,3 +259,24 @@ test_that("a digest that a planner types elsewhere gives no secret away", {
   expect_identical(got$outcome, "executed")
   expect_named(got$result, "secret_hmac")
 })
+
+test_that("no refused call of a run leaves a secret behind", {
+  dir <- withr::local_tempdir()
+  Sys.setenv(WARRANT_TEST_TOKEN = "sk-test-123456")
+  on.exit(Sys.unsetenv("WARRANT_TEST_TOKEN"))
+  reference <- secret_env("WARRANT_TEST_TOKEN")
+  open <- agent_tool(bare(function(x) x), "echo", "Echoes.", parameters = list(x = list(type = "string")), side_effects = "none")
+  a <- agent(list(token_tool(), open), script_planner(
+    decide_act("fetch", "{\"path\":\"/a\",\"token\":\"sk-test-123456\""),
+    decide_act("fetch", "[\"sk-test-123456\"]"),
+    decide_act("fetch", "\"sk-test-123456\""),
+    decide_act("fetch", list(path = "/a", tokn = "sk-test-123456")),
+    decide_act("fetch", list(path = 1, token = "sk-test-123456")),
+    decide_act("echo", list(x = reference)), decide_act("nobody", list(x = reference))
+  ), policy = writes(), store = file_store(file.path(dir, "runs")), audit = audit_jsonl(file.path(dir, "trail.jsonl")))
+  run <- run_agent(a, "go")
+  expect_identical(outcomes(run), c(rep("invalid_arguments", 6), "unknown_tool"))
+  expect_false(any(grepl("sk-test-123456", all_of_run(dir, run), fixed = TRUE)))
+  expect_match(tool_log(run)$arguments[c(6, 7)], "{\"x\":{\"secret_env\":\"WARRANT_TEST_TOKEN\"}}", fixed = TRUE)
+  expect_identical(nrow(verify_audit(a$audit, content = run$store)), 0L)
+})

@@ -615,6 +615,7 @@ fn clip_bytes(text: &str, most: usize) -> String {
 fn unchecked(given: Given) -> Value {
     match given {
         Given::Text(text) => canon::parse(text.as_bytes()).unwrap_or(Value::String(text)),
-        Given::Value(value) | Given::Referring(value, _) => value,
+        Given::Value(value) => value,
+        Given::Referring(value, names) => tool::by_reference(value, &names),
     }
 }

@@ -69,7 +69,11 @@ impl Tool {
             Ok(value) => self.check_arguments(value, key, &BTreeMap::new()),
             Err(e) => Err(Refused {
                 text: self.refusal(&e.to_string()),
-                recorded: None,
+                // A secret may stand anywhere in a text that cannot be read.
+                recorded: self.schema.secrets().next().map(|_| {
+                    let text = String::from_utf8_lossy(text);
+                    canon::to_vec(&mask(&Value::from(text), key))
+                }),
             }),
         }
     }
@@ -117,10 +121,9 @@ impl Tool {
                 format!("\"{name}\" is given a secret but is not marked `secret` in the schema");
             return Err(Refused {
                 text: self.refusal(&what),
-                recorded: None,
+                recorded: Some(canon::to_vec(&by_reference(value, references))),
             });
         }
-        let recorded = self.recorded_form(&value, key, references);
         let problem = if value.is_object() {
             self.problem(&value)
         } else {
@@ -129,9 +132,10 @@ impl Tool {
         if let Some(what) = problem {
             return Err(Refused {
                 text: self.refusal(&what),
-                recorded: Some(recorded),
+                recorded: Some(self.refused_form(&value, key, references)),
             });
         }
+        let recorded = self.recorded_form(&value, key, references);
         Ok(Arguments {
             digest: Digest::of_bytes(&recorded),
             value,
@@ -193,6 +197,32 @@ impl Tool {
         canon::to_vec(&masked)
     }
 
+    /// What is recorded of arguments that do not pass: where the tool has secrets, a
+    /// value under a name that is not declared, or of another form, may be one.
+    fn refused_form(
+        &self,
+        value: &Value,
+        key: &[u8; 32],
+        references: &BTreeMap<String, String>,
+    ) -> Vec<u8> {
+        if self.schema.secrets().next().is_none() {
+            return canon::to_vec(value);
+        }
+        let Some(map) = value.as_object() else {
+            return canon::to_vec(&mask(value, key));
+        };
+        let declared = |name: &String| self.schema.properties().any(|(known, _)| known == name);
+        let hidden = map.iter().map(|(name, value)| {
+            let value = if declared(name) {
+                value.clone()
+            } else {
+                mask(value, key)
+            };
+            (name.clone(), value)
+        });
+        self.recorded_form(&Value::Object(hidden.collect()), key, references)
+    }
+
     fn refusal(&self, what: &str) -> String {
         let word = Outcome::InvalidArguments.first_word();
         format!("{word} {what}. The tool \"{}\" was not run.", self.name)
@@ -235,6 +265,18 @@ const REDACTED: &str = "redacted";
 pub fn mask(secret: &Value, key: &[u8; 32]) -> Value {
     let mac = Digest::keyed(key, &canon::to_vec(secret));
     json!({ HMAC: hex(mac.as_bytes()) })
+}
+
+/// Arguments with the names of environment variables where their values stood.
+pub(crate) fn by_reference(mut value: Value, references: &BTreeMap<String, String>) -> Value {
+    if let Some(map) = value.as_object_mut() {
+        for (name, variable) in references {
+            if let Some(value) = map.get_mut(name) {
+                *value = json!({ "secret_env": variable });
+            }
+        }
+    }
+    value
 }
 
 fn kind_of(value: &Value) -> &'static str {

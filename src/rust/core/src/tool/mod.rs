@@ -5,6 +5,7 @@ mod arguments;
 mod ledger;
 mod spec;
 
+pub(crate) use arguments::by_reference;
 pub use arguments::{mask, masked_digest, show, Arguments, Redactions, Refused};
 pub use ledger::{Entry, Ledger, Meter, Texts};
 pub use spec::{nano, Bound, Error, Isolation, Record, ToolSpec};
