@@ -12,6 +12,7 @@ mod late;
 mod log;
 mod machine;
 mod meaning;
+mod propose;
 mod rails;
 mod resume;
 mod setup;
