@@ -172,3 +172,21 @@ test_that("a report prints its state, and its faults as a table", {
   unlink(file.path(dir, "METHODS.md"))
   expect_output(print(verify_archive(dir)), "METHODS.md")
 })
+
+test_that("a verifier in another language finds archives sound, and broken, too", {
+  script <- system.file("verify", "verify_archive.py", package = "warrant")
+  said <- function(dir, ...) suppressWarnings(system2(python(), c(shQuote(script), shQuote(dir), ...), stdout = TRUE, stderr = TRUE))
+  made <- study_archive_made()
+  expect_equal(said(made$dir, made$archive$seal), "sound", ignore_attr = TRUE)
+  for (how in list(list(include_content = FALSE), list(redact = c("email", "pin")))) {
+    dir <- tempfile()
+    do.call(archive_study, c(list(dir, made$study$runs), how))
+    expect_equal(said(dir), "sound", ignore_attr = TRUE)
+  }
+  dir <- copy_of(made$dir)
+  edit_file(dir, sprintf("content/%s.content", made$study$runs[[1]]$run_id), "86420", "86421")
+  found <- said(dir)
+  expect_equal(utils::tail(found, 1), "broken")
+  expect_match(found, "^changed\t", all = FALSE)
+  expect_match(found, "was not made from its value", all = FALSE)
+})
