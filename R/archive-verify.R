@@ -158,7 +158,7 @@ verify_runs <- function(dir, heads, files) {
   })
   found <- lapply(c("runs", "tool_calls", "approvals"), function(name) stray_rows(dir, name, heads$run_id))
   at <- split(seq_len(n), (seq_len(n) - 1L) %/% 500L)
-  checked <- lapply(at, function(i) {
+  checked <- each(at, "Verifying runs", function(i) {
     as_findings(unwrap_core(rs_archive_check(
       dir, heads$run_id[i], sprintf("%s:%d:%s", heads$run_id[i], as.integer(heads$records[i]) - 1L, heads$head[i]),
       heads$status[i], heads$content[i], as.integer(heads$judged[i] == "true"),

@@ -6,7 +6,7 @@ write_runs <- function(part, sources, study) {
   if (n) dir.create(file.path(part, "journals"))
   if (n && study$content) dir.create(file.path(part, "content"))
   names <- if (is.character(study$redact)) study$redact else character()
-  study$runs <- lapply(sources$runs, function(source) about_run(source$run_id, {
+  study$runs <- each(sources$runs, "Archiving runs", function(source) about_run(source$run_id, {
     lines <- source$store$read(source$run_id)
     content <- source$store$get_content(source$run_id)
     replaced <- if (is.function(study$redact) && study$content) {

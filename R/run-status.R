@@ -27,3 +27,14 @@ status_text <- function(run_id, steps, calls) {
   sprintf("Run %s: %g %s, %g %s", substr(run_id, 1L, 12L), steps, if (steps == 1) "step" else "steps",
     calls, if (calls == 1) "call" else "calls")
 }
+
+# lapply() with a bar at the console.
+each <- function(x, label, f) {
+  if (!rlang::is_interactive()) return(lapply(x, f))
+  frame <- rlang::current_env()
+  bar <- cli::cli_progress_bar(label, total = length(x), .envir = frame)
+  lapply(x, function(item) {
+    cli::cli_progress_update(id = bar, .envir = frame)
+    f(item)
+  })
+}

@@ -79,7 +79,10 @@ trail_of_run <- function(trail, run_id, call) {
   columns <- unwrap_core(rs_audit_records(character(), lines), call)
   of_file <- columns$run[columns$event == "link"]
   run_id <- which_run(setdiff(columns$run, of_file), run_id, call)
-  list(run_id = run_id, lines = lines[columns$line[columns$run == run_id]], content = NULL)
+  list(
+    run_id = run_id, lines = lines[columns$line[columns$run == run_id]], content = NULL,
+    not_checked = if (length(of_file)) "other lines of the file, which verify_audit() reads"
+  )
 }
 
 read_lines <- function(path, call) {
@@ -116,10 +119,10 @@ check_own_run <- function(run_id, own, call) {
 page_audit <- function(kept) {
   store <- if (!is.null(kept$content)) content_store(kept)
   report <- verify_audit(kept$lines, content = store)
-  not_checked <- attr(report, "not_checked")
+  not_checked <- paste(c(attr(report, "not_checked"), kept$not_checked), collapse = "; ")
   list(
     state = attr(report, "state"), kind = report$kind, what = report$what,
-    seq = as.numeric(report$seq), not_checked = if (is.null(not_checked)) "" else not_checked
+    seq = as.numeric(report$seq), not_checked = not_checked
   )
 }
 

@@ -20,3 +20,11 @@ test_that("at the console steps and calls are counted, and a person is asked und
   expect_equal(c(state$steps, state$calls), c(1, 1))
   expect_equal(warrant:::status_text("run-1", 1, 2), "Run run-1: 1 step, 2 calls")
 })
+
+test_that("each() is lapply(), with a bar at the console", {
+  for (here in c(TRUE, FALSE)) {
+    withr::local_options(rlang_interactive = here)
+    suppressMessages(found <- warrant:::each(list(a = 1, b = 2), "Doing", function(x) x + 1))
+    expect_equal(found, list(a = 2, b = 3))
+  }
+})

@@ -157,3 +157,41 @@ test_that("in a browser hostile texts run nothing and change nothing", {
   expect_false(any(grepl("[[:space:]]on[a-z]+=", tags)))
   expect_equal(sum(grepl("^<h1", tags)), 1L)
 })
+
+test_that("a run of an archive is shown from there", {
+  dir <- file.path(withr::local_tempdir(), "study")
+  run <- told_run("the word")
+  archive_study(dir, run)
+  page <- page_of(archive_store(dir))
+  expect_match(page, "the word2", fixed = TRUE)
+  expect_match(page, "No faults were found", fixed = TRUE)
+})
+
+test_that("values that a store has lost are said to be lost, and the trail is not called broken", {
+  run <- told_run("the word")
+  store <- run$store
+  whole <- store$get_content
+  store$get_content <- function(run_id, addresses = NULL) {
+    found <- if (is.null(addresses)) whole(run_id) else whole(run_id, addresses)
+    found[names(found) == "key"]
+  }
+  page <- page_of(store, run_id = run$run_id)
+  expect_match(page, "not kept with this record", fixed = TRUE)
+  expect_match(page, "What was noticed besides", fixed = TRUE)
+  expect_match(page, "sound", fixed = TRUE)
+})
+
+test_that("bytes that are no text do not break the page", {
+  run <- told_run("the word")
+  store <- run$store
+  whole <- store$get_content
+  store$get_content <- function(run_id, addresses = NULL) {
+    found <- if (is.null(addresses)) whole(run_id) else whole(run_id, addresses)
+    found[which(names(found) != "key")[1]] <- "\xff<script>"
+    found
+  }
+  path <- view_run(store, run_id = run$run_id, open = FALSE)
+  lines <- readLines(path, encoding = "UTF-8")
+  expect_true(all(validUTF8(lines)))
+  expect_false(any(grepl("<script", lines, fixed = TRUE)))
+})

@@ -347,7 +347,11 @@ pub(super) fn audit(html: &mut Html, story: &Story, audit: &Audit) {
         html.text(&words::counted(story.records, "record", "records"))
             .raw(".</p>");
     } else {
-        faults(html, audit);
+        let caption = match kind {
+            Sort::Failed => "Faults of the trail",
+            _ => "What was noticed besides: none of it is a change of the trail",
+        };
+        faults(html, audit, caption);
     }
     if story.unreadable > 0 {
         html.raw("<p>")
@@ -366,10 +370,9 @@ pub(super) fn audit(html: &mut Html, story: &Story, audit: &Audit) {
     html.raw("<p class=\"quiet\">Any later change shows against an audit head that is kept elsewhere. Who holds the records and knows that no head was kept can rewrite them.</p></section>\n");
 }
 
-fn faults(html: &mut Html, audit: &Audit) {
-    html.raw(
-        "<table><caption>Faults of the trail</caption><thead><tr><th scope=\"col\">Record</th>",
-    );
+fn faults(html: &mut Html, audit: &Audit, caption: &'static str) {
+    html.raw("<table><caption>").raw(caption);
+    html.raw("</caption><thead><tr><th scope=\"col\">Record</th>");
     html.raw("<th scope=\"col\">Kind</th><th scope=\"col\">What</th></tr></thead><tbody>");
     for fault in &audit.faults {
         html.raw("<tr><td>");
