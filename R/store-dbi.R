@@ -114,7 +114,8 @@ new_dbi <- function(con) {
     done <- TRUE
     value
   }
-  list(run = run, get = get, transaction = transaction)
+  has <- function(table) guarded("", DBI::dbExistsTable(con, table))
+  list(run = run, get = get, has = has, transaction = transaction)
 }
 
 make_dbi_tables <- function(db) {
@@ -134,6 +135,9 @@ make_dbi_tables <- function(db) {
       "held_until DOUBLE PRECISION NOT NULL)"
     )
   )
+  # They are made together; the last is there when all are. PostgreSQL says a word for
+  # each that is there already.
+  if (db$has("warrant_leases")) return(invisible(NULL))
   db$transaction("", {
     for (table in tables) db$run("", paste("CREATE TABLE IF NOT EXISTS", table), list())
   })

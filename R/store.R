@@ -49,7 +49,8 @@
 #' [store_conformance()] checks a store against all of this.
 #'
 #' @param dir A directory; made when it does not exist.
-#' @param con A connection of DBI to SQLite or PostgreSQL. It must be open whenever
+#' @param con A connection of DBI: to SQLite with RSQLite, for one machine, or to
+#'   PostgreSQL with RPostgres, for many. It must be open whenever
 #'   the store is used, and not be inside a transaction.
 #' @param lease_s How long a run stays locked after its owner's last sign of life.
 #' @param kind One word for printing.

@@ -27,6 +27,24 @@ test_that("file and database stores keep their promises between processes", {
   }), "several_processes"))
 })
 
+# WARRANT_POSTGRES holds the arguments of dbConnect() as JSON, such as
+# {"host": "127.0.0.1", "user": "w", "password": "w", "dbname": "w"}.
+test_that("a PostgreSQL store keeps its promises between processes", {
+  skip_on_cran()
+  skip_if_not_installed("callr")
+  skip_if_not_installed("RPostgres")
+  arguments <- Sys.getenv("WARRANT_POSTGRES")
+  skip_if(!nzchar(arguments), "WARRANT_POSTGRES names no database")
+  arguments <- unwrap_core(rs_from_json(arguments))
+  passes(store_conformance(local({
+    arguments <- arguments
+    function() {
+      driver <- getExportedValue("RPostgres", "Postgres")()
+      warrant::dbi_store(do.call(DBI::dbConnect, c(list(driver), arguments)))
+    }
+  }), "several_processes"))
+})
+
 test_that("a store that breaks a promise is found out", {
   forgetful <- function() {
     store <- memory_store()
