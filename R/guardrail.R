@@ -24,7 +24,11 @@
 #' * `"flag"`: it goes on, and it is recorded.
 #'
 #' A check that raises an error, or returns anything else, blocks, whatever `on_fail` says.
-#' Each verdict is in the journal, and in the column `guardrails` of [tool_log()].
+#' Each verdict is in the journal, and in the column `guardrails` of [tool_log()]. The
+#' journal also says which guardrails are in force, with a digest of their code, when a run
+#' starts and when it is resumed with others; [verify_audit()] finds a call or an
+#' answer that one of them did not look at. Whatever was approved before a pause, the
+#' guardrails of the agent that resumes look at it again.
 #'
 #' `guardrail_flow()` is a rule over the run so far: once a tool of `after` was called,
 #' calls of the tools `never` are blocked. [criterion_flow()] judges the same of runs that

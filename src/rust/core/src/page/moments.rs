@@ -182,6 +182,7 @@ fn resumed(html: &mut Html, data: &Resumed) {
         (data.tools.is_some(), "tools"),
         (data.policy.is_some(), "policy"),
         (data.limits.is_some(), "limits"),
+        (data.guardrails.is_some(), "guardrails"),
     ];
     let changed: Vec<&'static str> = changed.iter().filter(|c| c.0).map(|c| c.1).collect();
     if !changed.is_empty() {
