@@ -17,7 +17,7 @@ use crate::digest::Digest;
 use html::Html;
 use std::collections::BTreeMap;
 use story::Story;
-use value::Values;
+use value::{Folds, Values};
 
 /// The values of a run by address: canonical JSON.
 pub type Content = BTreeMap<Digest, Vec<u8>>;
@@ -109,6 +109,7 @@ pub fn write<'a>(
     let values = Values {
         content,
         max_bytes: about.max_bytes,
+        folds: Folds::Short,
     };
     let mut html = Html::default();
     head(&mut html, &story);

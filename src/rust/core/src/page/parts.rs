@@ -3,7 +3,7 @@
 use super::html::Html;
 use super::steps::{class, sign};
 use super::story::Story;
-use super::value::{Secrets, Values};
+use super::value::{Folds, Secrets, Values};
 use super::words::{self, Sort};
 use super::{About, Audit, Case, Kept};
 use crate::canon;
@@ -115,6 +115,10 @@ fn looks(html: &mut Html, story: &Story) {
 }
 
 pub(super) fn exchange(html: &mut Html, story: &Story, values: &Values<'_>) {
+    let values = Values {
+        folds: Folds::Long,
+        ..*values
+    };
     html.raw("<section aria-labelledby=\"goal\"><h2 id=\"goal\">Goal and answer</h2>\n<div class=\"exchange\">");
     html.raw("<div class=\"card\"><h3>Goal</h3>");
     match &story.goal {

@@ -22,6 +22,26 @@ pub(super) enum Secrets {
 pub(super) struct Values<'a> {
     pub(super) content: &'a Content,
     pub(super) max_bytes: usize,
+    pub(super) folds: Folds,
+}
+
+/// From which size on values are folded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Folds {
+    /// What a reader comes for: only what fills a screen.
+    Long,
+    /// Values among others.
+    Short,
+}
+
+impl Folds {
+    /// Most lines and bytes that stay open.
+    fn open(self) -> (usize, usize) {
+        match self {
+            Folds::Long => (60, 6000),
+            Folds::Short => (14, 1200),
+        }
+    }
 }
 
 impl Values<'_> {
@@ -75,7 +95,7 @@ impl Values<'_> {
         }
         let shown = cut(text, self.max_bytes);
         let lines = shown.split('\n').count();
-        fold(html, text.len(), lines, |html| {
+        fold(html, self.folds, (text.len(), lines), shown, |html| {
             html.raw("<pre class=\"v\" dir=\"auto\">")
                 .text(shown)
                 .raw("</pre>");
@@ -88,7 +108,13 @@ impl Values<'_> {
     fn show_json(&self, html: &mut Html, value: &Value, secrets: Secrets) {
         let mut pretty = Pretty::new(self.max_bytes, secrets);
         pretty.write(value, 0);
-        let whole = canon::to_vec(value).len();
+        let plain = canon::to_string(value);
+        let whole = plain.len();
+        // What stands for a secret is not shown at a glance either.
+        let preview = match secrets {
+            Secrets::Redact => "",
+            Secrets::Show => plain.as_str(),
+        };
         let written = self.max_bytes.saturating_sub(pretty.left);
         let Pretty {
             html: json,
@@ -96,7 +122,7 @@ impl Values<'_> {
             cut,
             ..
         } = pretty;
-        fold(html, written, lines, |html| {
+        fold(html, self.folds, (written, lines), preview, |html| {
             html.raw("<pre class=\"v\">").append(json).raw("</pre>");
         });
         if cut {
@@ -111,21 +137,32 @@ fn gone(html: &mut Html, address: &Digest) {
         .raw("…</code></span>");
 }
 
-/// Values of more lines or bytes than this are folded.
-const OPEN_LINES: usize = 14;
-const OPEN_BYTES: usize = 1200;
-
-fn fold(html: &mut Html, bytes: usize, lines: usize, body: impl FnOnce(&mut Html)) {
-    if lines <= OPEN_LINES && bytes <= OPEN_BYTES {
+fn fold(
+    html: &mut Html,
+    folds: Folds,
+    (bytes, lines): (usize, usize),
+    preview: &str,
+    body: impl FnOnce(&mut Html),
+) {
+    let (most_lines, most_bytes) = folds.open();
+    if lines <= most_lines && bytes <= most_bytes {
         return body(html);
     }
     html.raw("<details class=\"fold\"><summary>")
         .text(&counted(lines as u64, "line", "lines"))
         .raw(", ")
         .text(&counted(bytes as u64, "byte", "bytes"))
-        .raw("</summary>");
+        .raw(" <bdi class=\"glance\">")
+        .text(glance(preview))
+        .raw("</bdi></summary>");
     body(html);
     html.raw("</details>");
+}
+
+/// The beginning of a text, on one line.
+fn glance(text: &str) -> &str {
+    let line = text.trim_start().split('\n').next().unwrap_or("");
+    cut(line, 90)
 }
 
 fn cut_note(html: &mut Html, shown: usize, all: usize) {
@@ -279,6 +316,9 @@ fn room(value: &Value, left: usize) -> Option<usize> {
         Value::Array(items) => items.iter().try_fold(left.checked_sub(2)?, |left, item| {
             room(item, left.checked_sub(2)?)
         }),
+        Value::Object(map) if map.len() == 1 && map.contains_key("secret_hmac") => {
+            left.checked_sub("<redacted>".len())
+        }
         Value::Object(map) => map
             .iter()
             .try_fold(left.checked_sub(2)?, |left, (key, item)| {
@@ -300,6 +340,7 @@ mod tests {
         let values = Values {
             content: &content,
             max_bytes,
+            folds: Folds::Short,
         };
         let mut html = Html::default();
         values.show(&mut html, value, secrets);
@@ -330,7 +371,7 @@ mod tests {
     #[test]
     fn long_values_are_folded_and_longer_ones_cut_with_their_size() {
         let text = shown(&Value::from("é".repeat(5000)), 2001, Secrets::Show);
-        assert!(text.contains("<summary>1 line, 10,000 bytes</summary>"));
+        assert!(text.contains("<summary>1 line, 10,000 bytes <bdi class=\"glance\">éé"));
         assert!(text.contains("shown are 2,000 of 10,000 bytes"));
         let items: Vec<u64> = (0..10_000).collect();
         let json = shown(&json!(items), 500, Secrets::Show);
@@ -346,6 +387,7 @@ mod tests {
         let values = Values {
             content: &content,
             max_bytes: 10,
+            folds: Folds::Short,
         };
         let mut html = Html::default();
         values.block(&mut html, &Digest::of_bytes(b"x"), Secrets::Show);
@@ -359,6 +401,7 @@ mod tests {
         let values = Values {
             content: &content,
             max_bytes: 10,
+            folds: Folds::Short,
         };
         let mut html = Html::default();
         values.block(&mut html, &address, Secrets::Show);
