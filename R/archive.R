@@ -22,8 +22,9 @@
 #' tables too, and ids of cases that were made from their content are replaced by
 #' numbers. What stands in the journals are addresses made under keys that are not
 #' there, so nothing can be guessed from them, and the chains still verify. Names of
-#' tools, approvers and models, and sizes, are told in any case, and so is what you put
-#' into the manifest.
+#' tools, approvers and models, times and sizes are told in any case, and so is what you
+#' put into the manifest: its digests of data files, and of values that tools capture, are
+#' plain SHA-256, so what is short there can be guessed.
 #'
 #' `redact` leaves out some values: names of members, such as `"email"`, wherever they
 #' occur in a value; or a function of a value and of `where`, a list of `run_id`, `kind`

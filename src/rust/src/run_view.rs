@@ -148,7 +148,7 @@ impl Values {
             error: match action.outcome() {
                 Some(Outcome::Executed) | None => ().into(),
                 Some(Outcome::ApprovalRequired) => {
-                    "PENDING: a person has been asked and has not decided. It did not run.".into()
+                    warrant_core::archive::trajectory::PENDING.into()
                 }
                 Some(_) => value_at(content, text),
             },

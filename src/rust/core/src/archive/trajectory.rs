@@ -178,8 +178,8 @@ impl Record<'_> {
     }
 }
 
-/// What a planner is told of an action that waits for a person.
-const PENDING: &str = "PENDING: a person has been asked and has not decided. It did not run.";
+/// What is told of an action that waits for a person.
+pub const PENDING: &str = "PENDING: a person has been asked and has not decided. It did not run.";
 
 /// Stands where the text of an error was.
 const WITHHELD: &str = "withheld";
