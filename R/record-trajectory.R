@@ -67,6 +67,7 @@ add_parts <- function(recorder, parts, call = caller_env(2)) {
   for (part in parts) {
     if (inherits(part, "agent_run")) {
       recorder$run_ids <- c(recorder$run_ids, part$run_id)
+      recorder$store <- part$store
       part <- as_trajectory(part)
     }
     slot <- slots[names(slots) %in% class(part)]

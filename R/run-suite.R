@@ -90,7 +90,8 @@ case_jobs <- function(suite, seed) {
   lapply(seq_along(cases$id), function(i) {
     list(
       id = cases$id[i], input = cases$input[i], metadata = cases$metadata[i],
-      stream = streams[[i]], digest = case_digest(cases$input[i], cases$metadata[i])
+      stream = streams[[i]], digest = case_digest(cases$input[i], cases$metadata[i]),
+      pid = Sys.getpid()
     )
   })
 }
@@ -154,6 +155,8 @@ run_case <- function(job, system, timeout_s) {
   row <- list(
     id = job$id, digest = job$digest, trajectory = character(), run_ids = recorder$run_ids
   )
+  # A store does not travel from a worker.
+  if (identical(job$pid, Sys.getpid())) row$store <- recorder$store
   fault <- recorder$fault
   if (inherits(answer, "warrant_error_trajectory")) fault <- answer
   if (!is.null(fault)) return(c(row, list(fault = fault)))
@@ -223,8 +226,15 @@ runs_of <- function(suite, rows, seed, system) {
     error = part("error", NA_character_),
     trajectory = lapply(rows, function(row) as.character(row$trajectory)),
     seed = seed, system = system[c("name", "version", "records")],
-    run_ids = lapply(rows, function(row) as.character(row$run_ids)), store = system$store
+    run_ids = lapply(rows, function(row) as.character(row$run_ids)), store = store_of(rows, system)
   )
+}
+
+# The store that holds the runs of all cases, as far as it is known.
+store_of <- function(rows, system) {
+  stores <- Filter(Negate(is.null), lapply(rows, `[[`, "store"))
+  same <- length(stores) > 0L && all(vapply(stores, identical, NA, stores[[1]]))
+  if (!is.null(system$store) || !same) system$store else stores[[1]]
 }
 
 check_suite <- function(suite, call = caller_env()) {

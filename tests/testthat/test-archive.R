@@ -231,6 +231,13 @@ test_that("runs come from a store, by their ids, or from a suite", {
   runs <- run_suite(cases, desk)
   expect_length(heads(runs), 2L)
   expect_setequal(unlist(runs$run_ids), desk$store$runs())
+  # A system that runs an agent itself, and records what it did.
+  asked <- run_suite(cases, agent_system(function(case) {
+    run <- run_agent(desk, case$input)
+    record_trajectory(run)
+    run$answer
+  }, records = "agent_trajectory/v1"))
+  expect_equal(heads(asked), sort(unlist(asked$run_ids), method = "radix"))
 })
 
 test_that("what a function answered is archived without a journal", {
