@@ -72,7 +72,7 @@ rs_case_streams <- function(seed, ids) .Call(wrap__rs_case_streams, seed, ids)
 
 rs_fresh_seed <- function() .Call(wrap__rs_fresh_seed)
 
-rs_suite_line <- function(case_id, case_digest, status, output, error, trajectories) .Call(wrap__rs_suite_line, case_id, case_digest, status, output, error, trajectories)
+rs_suite_line <- function(case_id, case_digest, status, output, error, trajectories, runs) .Call(wrap__rs_suite_line, case_id, case_digest, status, output, error, trajectories, runs)
 
 rs_suite_log <- function(bytes) .Call(wrap__rs_suite_log, bytes)
 

@@ -65,7 +65,8 @@ logged_rows <- function(read, suite, file, call) {
       )
     }
     row <- list(
-      id = read$case_id[i], status = read$status[i], trajectory = read$trajectory[[i]]
+      id = read$case_id[i], status = read$status[i], trajectory = read$trajectory[[i]],
+      run_ids = read$runs[[i]]
     )
     if (!is.na(read$output[i])) row$output <- read$output[i]
     if (!is.na(read$error[i])) row$error <- read$error[i]
@@ -78,7 +79,8 @@ append_log <- function(log, rows) {
   if (is.null(log$file)) return(invisible())
   lines <- vapply(rows, function(row) {
     unwrap_core(rs_suite_line(
-      row$id, row$digest, row$status, row$output, row$error, as.character(row$trajectory)
+      row$id, row$digest, row$status, row$output, row$error, as.character(row$trajectory),
+      as.character(row$run_ids)
     ))
   }, "")
   append_lines(log$file, lines)

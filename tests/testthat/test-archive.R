@@ -231,6 +231,15 @@ test_that("runs come from a store, by their ids, or from a suite", {
   runs <- run_suite(cases, desk)
   expect_length(heads(runs), 2L)
   expect_setequal(unlist(runs$run_ids), desk$store$runs())
+  # Cases that ended in an earlier session have their runs, too.
+  store <- file_store(tempfile())
+  log <- tempfile()
+  kept <- agent(list(), function(state, tools) decide_finish(state$goal), store = store)
+  run_suite(cases, kept, seed = 1, file = log)
+  writeLines(utils::head(readLines(log), -1), log)
+  again <- run_suite(cases, kept, seed = 1, file = log)
+  expect_length(store$runs(), 3L)
+  expect_equal(heads(again), sort(unlist(again$run_ids), method = "radix"))
   # A system that runs an agent itself, and records what it did.
   asked <- run_suite(cases, agent_system(function(case) {
     run <- run_agent(desk, case$input)

@@ -102,6 +102,7 @@ fn rs_suite_line(
     output: Option<String>,
     error: Option<String>,
     trajectories: Vec<String>,
+    runs: Vec<String>,
 ) -> Robj {
     guard(|| {
         let row = Row {
@@ -111,6 +112,7 @@ fn rs_suite_line(
             output,
             error,
             trajectories,
+            runs,
         };
         Ok(row.line())
     })
@@ -131,6 +133,7 @@ fn rs_suite_log(bytes: &[u8]) -> Robj {
             .rows
             .iter()
             .map(|row| Robj::from(row.trajectories.clone()));
+        let runs = log.rows.iter().map(|row| Robj::from(row.runs.clone()));
         Ok(list!(
             header = warrant_core::canon::to_string(&log.header),
             case_id = text(|row| Some(&row.case_id)),
@@ -139,6 +142,7 @@ fn rs_suite_log(bytes: &[u8]) -> Robj {
             output = text(|row| row.output.as_deref()),
             error = text(|row| row.error.as_deref()),
             trajectory = List::from_values(trajectories),
+            runs = List::from_values(runs),
             whole = log.whole as f64
         ))
     })

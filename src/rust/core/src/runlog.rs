@@ -24,6 +24,8 @@ pub struct Row {
     pub error: Option<String>,
     /// JSON of each recorded trajectory.
     pub trajectories: Vec<String>,
+    /// Ids of the runs that it was; none of a system without runs.
+    pub runs: Vec<String>,
 }
 
 /// A log as read.
@@ -44,14 +46,19 @@ impl Row {
         let json = |json: &Option<String>| json.clone().unwrap_or_else(|| "null".to_owned());
         format!(
             "{{\"case_id\":{},\"case_digest\":{},\"status\":{},\"output\":{},\"answered\":{},\
-             \"error\":{},\"trajectories\":[{}]}}\n",
+             \"error\":{},\"trajectories\":[{}],\"runs\":[{}]}}\n",
             text(&self.case_id),
             text(&self.case_digest),
             text(&self.status),
             json(&self.output),
             self.output.is_some(),
             json(&self.error),
-            self.trajectories.join(",")
+            self.trajectories.join(","),
+            self.runs
+                .iter()
+                .map(|r| text(r))
+                .collect::<Vec<_>>()
+                .join(",")
         )
     }
 }
@@ -105,7 +112,15 @@ fn row(line: &[u8]) -> Option<Row> {
         output: value.get("answered")?.as_bool()?.then_some(output),
         error: (!error.is_null()).then(|| canon::to_string(error)),
         trajectories: trajectories.iter().map(canon::to_string).collect(),
+        runs: value.get("runs").map(texts).unwrap_or_default(),
     })
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let items = list.as_array().into_iter().flatten();
+    items
+        .filter_map(|t| t.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// Why a file is not the log of a run.
@@ -173,6 +188,7 @@ mod tests {
             output: Some("null".to_owned()),
             error: None,
             trajectories: vec!["{\"steps\":[]}".to_owned()],
+            runs: vec!["r-1".to_owned()],
         }
     }
 
@@ -185,6 +201,7 @@ mod tests {
             output: None,
             error: Some("{\"type\":\"e\"}".to_owned()),
             trajectories: vec![],
+            runs: vec![],
             ..sample()
         };
         let text = format!("{HEADER}{}{}", sample().line(), silent.line());
