@@ -8,8 +8,8 @@ stop_lost <- function(drive, error, call) {
   result <- if (!is.null(late$result)) rs_from_json(drive$keeping$content[[late$result]])
   stop_warrant(c(
     sprintf(
-      "A call of `%s` (step %d) ended after another owner had taken over the run.",
-      drive$calling, late$step
+      "A call of `%s` (run %s, step %d) ended after another owner had taken over the run.",
+      drive$calling, drive$run_id, late$step
     ),
     x = sprintf("Its outcome is `%s`, and comes too late to count.", late$outcome)[kept != "finished"],
     i = switch(kept,

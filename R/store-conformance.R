@@ -149,6 +149,22 @@ conformance_one <- list(
     add_sample(store, run, 1, 1, token)
     store$unlock(token)
   },
+  "a late owner changes no record; content that it brings is kept or refused" = function(store, maker) {
+    run <- sample_run()
+    late <- store$lock(run$id)
+    add_sample(store, run, 1, 1, late)
+    store$unlock(late)
+    token <- store$lock(run$id)
+    raises(add_sample(store, run, 2, 2, late), "not_owner")
+    kept <- tryCatch({
+      store$append(run$id, character(), run$heads[2], run$heads[2], c(ab12 = "1"), late)
+      TRUE
+    }, warrant_error_not_owner = function(e) FALSE)
+    holds(identical(!is.na(store$get_content(run$id, "ab12")[[1]]), kept), "it was neither")
+    add_sample(store, run, 2, 2, token)
+    store$unlock(token)
+    holds(identical(store$read(run$id), run$lines[1:2]), "the journal changed")
+  },
   "an append costs the same however long the journal is" = function(store, maker) {
     run <- sample_run(400L)
     token <- store$lock(run$id)
