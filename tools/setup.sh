@@ -12,7 +12,7 @@ WHAT="${1:-test}"
 
 NEEDED="cli rlang tibble"
 OF_BENCH="bench jsonlite digest callr"
-OF_TESTS="testthat roxygen2 callr knitr rmarkdown ggplot2 DBI RSQLite httr2 future future.apply progressr yaml withr R6"
+OF_TESTS="testthat roxygen2 callr knitr rmarkdown ggplot2 DBI RSQLite httr2 future future.apply progressr yaml withr R6 xml2"
 PROGRAMS_OF_TESTS="pandoc checkbashisms:devscripts tidy qpdf"
 case "$WHAT" in
   demo) WISHED="yaml"; PROGRAMS="" ;;
