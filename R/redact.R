@@ -94,6 +94,10 @@ without_secrets <- function(core, out, args) {
   }), use.names = FALSE)
   quoted <- unique(quoted[!is.na(quoted) & nchar(quoted) >= 3L])
   strike <- function(texts) {
+    if (length(texts) == 0L) return(texts)
+    # gsub() refuses bytes that are no text.
+    broken <- !validUTF8(texts)
+    texts[broken] <- iconv(texts[broken], "UTF-8", "UTF-8", sub = "byte")
     for (secret in quoted[order(-nchar(quoted))]) {
       texts <- gsub(secret, "<redacted>", texts, fixed = TRUE)
     }

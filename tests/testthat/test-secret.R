@@ -223,6 +223,16 @@ test_that("what a tool quotes of a secret is struck out of its errors and warnin
   expect_false(any(grepl("58213", traces(quoting, list(result)), fixed = TRUE)))
 })
 
+test_that("bytes that are no text do not get in the way of striking out", {
+  odd <- agent_tool(bare(function(pin) {
+    warning(rawToChar(as.raw(c(0x70, 0xff, 0x20))), pin)
+    stop(rawToChar(as.raw(c(0xfe, 0x20))), pin)
+  }), "odd", "Odd.", parameters = list(pin = list(type = "string")), redact = "pin")
+  result <- call_tool(odd, list(pin = "p\u00e4ss.*word"))
+  expect_identical(result$status, "error")
+  expect_false(any(grepl("word", c(result$content, result$warnings), fixed = TRUE, useBytes = TRUE)))
+})
+
 test_that("what is redacted, and how, is part of what a tool is", {
   make <- function(...) {
     agent_tool(bare(function(a, b) a), "t", "T.", parameters = list(a = list(type = "string"), b = list()), ...)
