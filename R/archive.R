@@ -11,7 +11,8 @@
 #' and has `.part-` in it, and moved there when it is complete. So an interrupted one is
 #' not mistaken for a whole one. A folder that is there already is left alone; with
 #' `overwrite = TRUE` an archive is replaced as a whole, and the old one is kept until
-#' the new one is complete. Anything that is no archive is never overwritten.
+#' the new one is complete. Anything that is no archive is never overwritten. What a
+#' killed process left beside `dir` can be deleted.
 #'
 #' Print the result, and keep its `seal` elsewhere: who holds an archive and no seal of
 #' it can make another one that agrees with itself.

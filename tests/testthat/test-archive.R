@@ -189,6 +189,29 @@ test_that("an archive that fails leaves nothing, and the old one stands", {
   expect_equal(nrow(verify_archive(dir, first$seal)), 0L)
 })
 
+test_that("Ctrl-C leaves nothing behind", {
+  study <- study_runs()
+  dir <- tempfile("stopped")
+  stopped <- tryCatch(
+    archive_study(dir, study$runs, redact = function(value, where) rlang::interrupt()),
+    interrupt = function(cnd) "stopped"
+  )
+  expect_equal(stopped, "stopped")
+  expect_length(list.files(dirname(dir), basename(dir)), 0L)
+})
+
+test_that("an archive that somebody else put there meanwhile stands", {
+  study <- study_runs()
+  dir <- tempfile("race")
+  other <- NULL
+  expect_warrant_error(archive_study(dir, study$runs[1], redact = function(value, where) {
+    if (is.null(other)) other <<- archive_study(dir, study$runs[2])
+    value
+  }), "archive_exists")
+  expect_equal(nrow(verify_archive(dir, other$seal)), 0L)
+  expect_equal(list.files(dirname(dir), basename(dir)), basename(dir))
+})
+
 test_that("an archive whose maker was killed is no archive", {
   skip_on_cran()
   skip_on_os("windows")
@@ -302,6 +325,7 @@ test_that("bad input is refused by name, and before anything is written", {
   expect_warrant_error(archive_study(dir, run, manifest = 1), "input", argument = "manifest")
   expect_warrant_error(archive_study(dir, run, evaluation = 1), "input", argument = "evaluation")
   expect_warrant_error(archive_study(dir, run, redact = 1), "input", argument = "redact")
+  expect_warrant_error(archive_study(dir, run, NULL, NULL, TRUE, NULL, TRUE), "input")
   expect_warrant_error(archive_study(file.path(dir, "deep", "er"), run), "archive_directory")
   expect_false(file.exists(dir))
   a <- run_agent(agent(list(), function(state, tools) decide_finish("x"), store = memory_store()), 1, run_id = "Ab")
