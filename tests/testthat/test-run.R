@@ -278,3 +278,26 @@ test_that("a trajectory keeps arrays of one and integers of any length", {
   json <- as_trajectory(run)$json
   expect_match(json, '"result":{"id":76561198003753554,"none":null,"tags":["a"]}', fixed = TRUE)
 })
+
+test_that("what a planner or guardrail kept of a run never changes", {
+  seen <- list()
+  later <- list()
+  planner <- function(state, tools) {
+    seen[[length(seen) + 1L]] <<- state
+    later[[length(later) + 1L]] <<- function() state$steps
+    if (length(state$steps) == 5L) decide_finish("done") else decide_act("add", list(n = length(state$steps)))
+  }
+  looked <- list()
+  look <- guardrail("look", function(value, context) {
+    looked[[length(looked) + 1L]] <<- context$steps
+    TRUE
+  }, stage = "tool")
+  add <- agent_tool(function(n) n + 1, "add", "Add one.", parameters = list(n = list(type = "number")), side_effects = "none")
+  run <- run_agent(agent(add, planner, guardrails = guardrails(look)), "count")
+  for (i in 0:5) {
+    expect_identical(seen[[i + 1L]]$steps, run$steps[seq_len(i)])
+    expect_identical(later[[i + 1L]](), run$steps[seq_len(i)])
+  }
+  # Each call is looked at before and after.
+  expect_identical(lengths(looked), rep(0:4, each = 2L))
+})
