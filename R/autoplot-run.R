@@ -51,6 +51,7 @@ autoplot.tool_log <- function(object, ...) {
 
 # One row an action or answer, one row a pause.
 timeline_data <- function(events) {
+  events <- events[!events$event %in% c("run_started", "plan_started", "guardrail", "grant_used"), ]
   read <- lapply(events$data, function(text) unwrap_core(rs_from_json(text)))
   rows <- new.env(parent = emptyenv())
   rows$all <- list()
@@ -111,11 +112,12 @@ take_event <- function(rows, event, data, second, digest) {
 }
 
 add_actions <- function(rows, data, second) {
+  # Environments: a row is changed in place, however many there are.
   one <- function(action, tool) {
-    list(
+    list2env(list(
       step = data$step, action = action, row = tool, outcome = "under way", start = second,
       end = second, decision = ""
-    )
+    ))
   }
   new <- if (data$decision == "finish") {
     list(one(0, answer_row))
@@ -132,9 +134,7 @@ set_action <- function(rows, step, action, second, ...) {
   at <- length(rows$all)
   while (at > 0 && !(rows$all[[at]]$step == step && rows$all[[at]]$action == action)) at <- at - 1
   if (at == 0) return()
-  changed <- list(...)
-  rows$all[[at]][names(changed)] <- changed
-  rows$all[[at]]$end <- second
+  list2env(list(..., end = second), rows$all[[at]])
 }
 
 log_counts <- function(log) {

@@ -55,3 +55,4 @@ run <- run_agent(desk, "Check the stock of every item and order 10 of each that 
 print(run)
 print(tool_log(run)[c("step", "name", "arguments", "status", "guardrails")])
 stopifnot(nrow(verify_audit(run)) == 0)
+cat("The run as a page:", view_run(run, "model-desk.html", open = interactive()), "\n")
