@@ -26,11 +26,16 @@
 archive_store <- function(dir) {
   check_string(dir)
   dir <- path.expand(enc2utf8(dir))
-  if (!file.exists(file.path(dir, "archive.json"))) stop_type(dir, "dir", "the folder of an archive", rlang::current_env())
+  if (!file.exists(file.path(dir, "archive.json"))) {
+    stop_type(dir, "dir", "the folder of an archive", rlang::current_env())
+  }
   dir <- normalizePath(dir)
   base <- function(folder, run_id) file.path(dir, folder, check_run_id(run_id))
   refuse <- function(...) {
-    stop_warrant("An archive cannot be written to.", "store", code = "read_only", path = dir, call = quote(archive_store()))
+    stop_warrant(
+      "An archive cannot be written to.", "store", code = "read_only", path = dir,
+      call = quote(archive_store())
+    )
   }
   heads <- read_heads(dir)$rows
   get_content <- function(run_id, addresses = NULL) {
@@ -42,8 +47,11 @@ archive_store <- function(dir) {
     if ("key" %in% names(all)) all else c(all, key = strrep("0", 64))
   }
   structure(
-    new_store("archive", append = refuse, read = function(run_id) unwrap_core(rs_store_read(base("journals", run_id))),
-      runs = function() heads$run_id, get_content = get_content, lock = refuse, renew = refuse, unlock = refuse),
+    new_store("archive",
+      append = refuse, read = function(run_id) unwrap_core(rs_store_read(base("journals", run_id))),
+      runs = function() heads$run_id, get_content = get_content, lock = refuse, renew = refuse,
+      unlock = refuse
+    ),
     about = c(archive = dir)
   )
 }

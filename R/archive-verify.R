@@ -40,22 +40,30 @@ verify_archive <- function(dir, seal = NULL) {
   scan <- unwrap_core(rs_archive_scan(dir))
   found <- list(as_findings(scan$found))
   if (!is.null(seal) && !identical(seal, scan$seal)) {
-    found <- c(found, list(fault("seal", "hashes.sha256", "the list of digests is not the one that was sealed")))
+    found <- c(found, list(fault(
+      "seal", "hashes.sha256", "the list of digests is not the one that was sealed"
+    )))
   }
   heads <- read_heads(dir)
   found <- c(
-    found, heads$found, verify_parts(dir, scan$files, heads$rows), verify_runs(dir, heads$rows, scan$files)
+    found, heads$found, verify_parts(dir, scan$files, heads$rows), verify_runs(dir, heads$rows)
   )
   new_archive_report(do.call(rbind, unname(found)), scan, heads$rows)
 }
 
 as_findings <- function(found) {
-  tibble(kind = found$kind, file = found$file, line = as.numeric(found$line), run = found$run, what = found$what)
+  tibble(
+    kind = found$kind, file = found$file, line = as.numeric(found$line), run = found$run,
+    what = found$what
+  )
 }
 
 fault <- function(kind, file, what, line = NA_real_, run = NA_character_) {
   n <- length(what)
-  tibble(kind = rep_len(kind, n), file = rep_len(file, n), line = rep_len(as.numeric(line), n), run = rep_len(run, n), what = what)
+  tibble(
+    kind = rep_len(kind, n), file = rep_len(file, n), line = rep_len(as.numeric(line), n),
+    run = rep_len(run, n), what = what
+  )
 }
 
 # Lines of a text file; none of one that is not there.
@@ -67,8 +75,8 @@ lines_of <- function(dir, name) {
 }
 
 no_heads <- data.frame(
-  run_id = character(), head = character(), records = numeric(), status = character(), content = character(),
-  judged = character()
+  run_id = character(), head = character(), records = character(), status = character(),
+  content = character(), judged = character()
 )
 
 # The heads, each row of which must have its form.
@@ -78,7 +86,8 @@ read_heads <- function(dir) {
     return(list(rows = no_heads, found = list(fault("heads", "heads.csv", "is not a list of heads", 1))))
   }
   form <- paste0(
-    "^[A-Za-z0-9][A-Za-z0-9._-]{0,127},[0-9a-f]{64},[1-9][0-9]{0,14},[a-z_]+,(whole|keyless|partial|none),(true|false)$"
+    "^[A-Za-z0-9][A-Za-z0-9._-]{0,127},[0-9a-f]{64},[1-9][0-9]{0,14},[a-z_]+,",
+    "(whole|keyless|partial|none),(true|false)$"
   )
   good <- grepl(form, lines[-1], useBytes = TRUE)
   cells <- do.call(rbind, strsplit(lines[-1][good], ",", fixed = TRUE))
@@ -93,39 +102,60 @@ read_heads <- function(dir) {
 # ---- the parts that are not of single runs ------------------------------------------
 
 verify_parts <- function(dir, files, heads) {
-  list(verify_manifest_file(dir), verify_facts(dir, heads), verify_crate(dir, files), verify_places(files, heads))
+  list(
+    verify_manifest_file(dir), verify_facts(dir, heads), verify_crate(dir, files),
+    verify_places(files, heads)
+  )
 }
 
 verify_manifest_file <- function(dir) {
   file <- file.path(dir, "manifest.json")
   if (!file.exists(file)) return(fault("manifest", "manifest.json", "is not there"))
   read <- tryCatch(manifest_of(read_utf8(file), "manifest.json"), error = identity)
-  if (inherits(read, "error")) fault("manifest", "manifest.json", one_line(plain(conditionMessage(read)))) else no_fault()
+  if (!inherits(read, "error")) return(no_fault())
+  fault("manifest", "manifest.json", one_line(plain(conditionMessage(read))))
 }
 
 no_fault <- function() fault("", "", character())
 
 read_json_file <- function(dir, name) {
-  value <- tryCatch(unwrap_core(rs_from_json(read_utf8(file.path(dir, name)))), error = function(e) NULL, warning = function(e) NULL)
+  none <- function(cnd) NULL
+  value <- tryCatch(
+    unwrap_core(rs_from_json(read_utf8(file.path(dir, name)))), error = none, warning = none
+  )
   if (is.list(value)) value
 }
 
 verify_facts <- function(dir, heads) {
   facts <- read_json_file(dir, "archive.json")
-  if (!identical(facts$schema, "study_archive/v1")) return(fault("archive", "archive.json", "does not describe an archive of this form"))
+  if (!identical(facts$schema, "study_archive/v1")) {
+    return(fault("archive", "archive.json", "does not describe an archive of this form"))
+  }
   manifest <- read_json_file(dir, "manifest.json")
-  rows <- vapply(names(facts$tables), function(name) length(lines_of(dir, sprintf("tables/%s.csv", name))) - 1, 0)
+  rows <- vapply(names(facts$tables), function(name) {
+    length(lines_of(dir, sprintf("tables/%s.csv", name))) - 1
+  }, 0)
   differ <- names(rows)[rows != unlist(facts$tables)]
   more <- setdiff(sub("[.]csv$", "", list.files(file.path(dir, "tables"))), names(facts$tables))
   lines <- length(lines_of(dir, "trajectories.jsonl"))
   bare <- facts$trajectories_without_run
   rbind(
-    if (!identical(as.numeric(facts$runs), as.numeric(nrow(heads)))) fault("archive", "archive.json", "states another number of runs than heads.csv"),
-    if (!identical(facts$manifest_hash, manifest$manifest_hash)) fault("archive", "archive.json", "names another manifest"),
-    if (!is.numeric(bare) || lines != nrow(heads) + bare) fault("trajectory", "trajectories.jsonl", "has another number of lines than archive.json states"),
-    fault("table", sprintf("tables/%s.csv", differ), rep("has another number of rows than archive.json states", length(differ))),
-    fault("table", sprintf("tables/%s.csv", more), rep("is not named in archive.json", length(more)))
+    if (!identical(as.numeric(facts$runs), as.numeric(nrow(heads)))) {
+      fault("archive", "archive.json", "states another number of runs than heads.csv")
+    },
+    if (!identical(facts$manifest_hash, manifest$manifest_hash)) {
+      fault("archive", "archive.json", "names another manifest")
+    },
+    if (!is.numeric(bare) || lines != nrow(heads) + bare) {
+      fault("trajectory", "trajectories.jsonl", "has another number of lines than archive.json states")
+    },
+    table_faults(differ, "has another number of rows than archive.json states"),
+    table_faults(more, "is not named in archive.json")
   )
+}
+
+table_faults <- function(names, what) {
+  fault("table", sprintf("tables/%s.csv", names), rep(what, length(names)))
 }
 
 verify_crate <- function(dir, files) {
@@ -133,10 +163,17 @@ verify_crate <- function(dir, files) {
   graph <- crate$`@graph`
   if (!is.list(graph)) return(fault("crate", "ro-crate-metadata.json", "is not an RO-Crate"))
   is_file <- vapply(graph, function(x) is.list(x) && "File" %in% unlist(x$`@type`), NA)
-  named <- vapply(graph[is_file], function(x) if (is.character(x$`@id`)) x$`@id`[[1]] else "", "")
+  named <- vapply(graph[is_file], function(x) {
+    if (is.character(x$`@id`)) x$`@id`[[1]] else ""
+  }, "")
   there <- c(setdiff(files, "ro-crate-metadata.json"), "hashes.sha256")
-  words <- function(files, what) fault("crate", "ro-crate-metadata.json", sprintf("%s %s", what, files))
-  rbind(words(setdiff(there, named), "does not name"), words(setdiff(named, there), "names what is not there:"))
+  words <- function(files, what) {
+    fault("crate", "ro-crate-metadata.json", sprintf("%s %s", what, files))
+  }
+  rbind(
+    words(setdiff(there, named), "does not name"),
+    words(setdiff(named, there), "names what is not there:")
+  )
 }
 
 # Each journal and each content belongs to a run that has a head.
@@ -150,24 +187,27 @@ verify_places <- function(files, heads) {
 
 # ---- runs ----------------------------------------------------------------------------
 
-verify_runs <- function(dir, heads, files) {
+verify_runs <- function(dir, heads) {
   trajectories <- lines_of(dir, "trajectories.jsonl")
   n <- nrow(heads)
   tables <- lapply(c(runs = "runs", calls = "tool_calls", approvals = "approvals"), function(name) {
     rows_by_run(lines_of(dir, sprintf("tables/%s.csv", name)), heads$run_id)
   })
-  found <- lapply(c("runs", "tool_calls", "approvals"), function(name) stray_rows(dir, name, heads$run_id))
+  found <- lapply(c("runs", "tool_calls", "approvals"), function(name) {
+    stray_rows(dir, name, heads$run_id)
+  })
+  last <- sprintf("%s:%.0f:%s", heads$run_id, as.numeric(heads$records) - 1, heads$head)
   at <- split(seq_len(n), (seq_len(n) - 1L) %/% 500L)
   checked <- each(at, "Verifying runs", function(i) {
     as_findings(unwrap_core(rs_archive_check(
-      dir, heads$run_id[i], sprintf("%s:%d:%s", heads$run_id[i], as.integer(heads$records[i]) - 1L, heads$head[i]),
-      heads$status[i], heads$content[i], as.integer(heads$judged[i] == "true"),
+      dir, heads$run_id[i], last[i], heads$status[i], heads$content[i], as.integer(heads$judged[i] == "true"),
       paste0(or_na(trajectories[i]), "\n"), tables$runs[i], tables$calls[i], tables$approvals[i]
     )))
   })
   rest <- trajectories[seq_along(trajectories) > n]
   bad <- which(vapply(rest, function(line) is_fault(rs_canonical(line)), NA, USE.NAMES = FALSE))
-  c(found, checked, list(fault("trajectory", "trajectories.jsonl", rep("is not JSON", length(bad)), bad + n)))
+  bare <- fault("trajectory", "trajectories.jsonl", rep("is not JSON", length(bad)), bad + n)
+  c(found, checked, list(bare))
 }
 
 or_na <- function(x) ifelse(is.na(x), "", x)
@@ -189,24 +229,26 @@ stray_rows <- function(dir, name, ids) {
   header <- rs_archive_headers()[[name]]
   stray <- which(!sub(",.*", "", lines[-1], useBytes = TRUE) %in% ids)
   rbind(
-    if (length(lines) == 0L || lines[[1]] != header) fault("table", file, "does not begin with the names of its columns", 1),
+    if (length(lines) == 0L || lines[[1]] != header) {
+      fault("table", file, "does not begin with the names of its columns", 1)
+    },
     fault("table", file, rep("is of a run that has no head", length(stray)), stray + 1)
   )
 }
 
 new_archive_report <- function(report, scan, heads) {
   unsealed <- any(report$kind == "unsealed")
-  left <- table(factor(heads$content, c("none", "partial", "keyless")))
+  bare <- sum(heads$content == "none")
+  keyless <- sum(heads$content %in% c("partial", "keyless"))
   not_checked <- c(
-    if (left[["none"]]) sprintf("values of %d runs: they are not in the archive", left[["none"]]),
-    if (left[["partial"]] + left[["keyless"]]) {
-      sprintf("addresses of %d runs: their keys are not in the archive", left[["partial"]] + left[["keyless"]])
-    }
+    if (bare) sprintf("values of %d runs: they are not in the archive", bare),
+    if (keyless) sprintf("addresses of %d runs: their keys are not in the archive", keyless)
   )
   structure(
     report, class = c("archive_report", class(report)),
     state = if (unsealed) "unsealed" else if (nrow(report)) "broken" else "sound",
-    seal = scan$seal, counts = c(files = length(scan$files) + 1L, runs = nrow(heads)), not_checked = not_checked
+    seal = scan$seal, counts = c(files = length(scan$files) + 1L, runs = nrow(heads)),
+    not_checked = not_checked
   )
 }
 

@@ -71,7 +71,8 @@ write_study <- function(part, study) {
   put("tables/approvals.csv", c(headers$approvals, "\n", column("approval_rows")))
   tables <- evaluation_tables(study$evaluation, study$cases)
   for (name in names(tables)) put(paste0("tables/", name, ".csv"), tables[[name]])
-  put("manifest.json", paste0(manifest_text(study$manifest, study$manifest$made["created_at"]), "\n"))
+  manifest <- manifest_text(study$manifest, study$manifest$made["created_at"])
+  put("manifest.json", paste0(manifest, "\n"))
   put("METHODS.md", paste0(methods_text(study), "\n"))
   put("archive.json", pretty(archive_facts(part, study)))
   files <- list.files(part, recursive = TRUE)
@@ -82,7 +83,6 @@ pretty <- function(x) paste0(unwrap_core(rs_json_pretty(unwrap_core(rs_to_json(x
 
 archive_facts <- function(part, study) {
   words <- vapply(study$runs, `[[`, "", "content")
-  models <- unique(as.character(unlist(lapply(study$runs, `[[`, "models"))))
   tables <- list.files(file.path(part, "tables"))
   tables <- tables[order_c(tables)]
   rows <- lapply(tables, function(name) {
@@ -94,7 +94,7 @@ archive_facts <- function(part, study) {
     manifest_hash = study$manifest$manifest_hash, runs = length(study$runs),
     trajectories_without_run = length(study$records), content = study$content,
     content_of_runs = as.list(table(factor(words, c("whole", "keyless", "partial", "none")))),
-    redacted = !is.null(study$redact), models_served = I(models[order_c(models)]),
+    redacted = !is.null(study$redact), models_served = I(models_of(study$runs)),
     data = named_list(study$data), tables = stats::setNames(rows, sub("[.]csv$", "", tables))
   )
 }

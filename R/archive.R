@@ -111,7 +111,11 @@ archive_study <- function(dir, runs, manifest = NULL, evaluation = NULL, include
 # Runs as a list of `run_id`, `store` and `case_id`, in the order of their ids, and
 # records of cases that have no run.
 run_sources <- function(runs, store = NULL, call = caller_env()) {
-  if (!is.null(store)) check_class(store, "warrant_store", "memory_store(), file_store(), dbi_store() or new_store()", call = call)
+  if (!is.null(store)) {
+    check_class(
+      store, "warrant_store", "memory_store(), file_store(), dbi_store() or new_store()", call = call
+    )
+  }
   records <- list()
   found <- if (is.null(runs)) {
     list()
@@ -122,12 +126,16 @@ run_sources <- function(runs, store = NULL, call = caller_env()) {
   } else if (inherits(runs, "warrant_store")) {
     lapply(runs$runs(), run_source, runs)
   } else if (is.character(runs)) {
-    if (is.null(store)) stop_type(runs, "runs", "runs; for ids of runs `store` must be given", call)
+    if (is.null(store)) {
+      stop_type(runs, "runs", "runs; for ids of runs `store` must be given", call)
+    }
     lapply(runs, function(id) run_source(check_run_id(id, "runs", call), store))
   } else {
     if (inherits(runs, "agent_run")) runs <- list(runs)
     good <- is.list(runs) && all(vapply(runs, inherits, NA, "agent_run"))
-    if (!good) stop_type(runs, "runs", "a run, a list of runs, runs of a suite, a store or ids", call)
+    if (!good) {
+      stop_type(runs, "runs", "a run, a list of runs, runs of a suite, a store or ids", call)
+    }
     lapply(unname(runs), function(run) run_source(run$run_id, run$store))
   }
   ids <- vapply(found, `[[`, "", "run_id")
@@ -146,8 +154,10 @@ check_different <- function(ids, call) {
   if (!length(twice)) twice <- ids[duplicated(folded)]
   if (length(twice) == 0L) return(invisible())
   stop_warrant(
-    c("`runs` must be different runs.",
-      x = paste0("Twice, or different only in upper case: ", paste(first_few(twice, 5), collapse = ", "), ".")),
+    c(
+      "`runs` must be different runs.",
+      x = paste0("Twice, or different only in upper case: ", listed(first_few(twice, 5)), ".")
+    ),
     "input", code = "run_twice", argument = "runs", run_id = twice, call = call
   )
 }
@@ -164,21 +174,28 @@ suite_sources <- function(runs, store) {
       found <- c(found, lapply(ids, run_source, store, runs$case_id[[i]]))
     } else {
       texts <- runs$trajectory[[i]]
-      records <- c(records, lapply(texts, function(text) list(case_id = runs$case_id[[i]], json = text)))
+      case <- runs$case_id[[i]]
+      records <- c(records, lapply(texts, function(text) list(case_id = case, json = text)))
     }
   }
   list(runs = found, records = records)
 }
 
 check_left_out <- function(redact, call = caller_env()) {
-  good <- is.null(redact) || is.function(redact) || is.character(redact) && !anyNA(redact) && all(nzchar(redact))
-  if (!good) stop_type(redact, "redact", "names, a function of a value and where it stands, or NULL", call)
+  names <- is.character(redact) && !anyNA(redact) && all(nzchar(redact))
+  if (names || is.null(redact) || is.function(redact)) return(invisible())
+  stop_type(redact, "redact", "names, a function of a value and where it stands, or NULL", call)
 }
 
 check_something <- function(sources, manifest, evaluation, call = caller_env()) {
-  if (length(sources$runs) || length(sources$records) || !is.null(manifest) || !is.null(evaluation)) return(invisible())
+  some <- length(sources$runs) || length(sources$records) || !is.null(manifest) ||
+    !is.null(evaluation)
+  if (some) return(invisible())
   stop_warrant(
-    c("There must be something to archive.", x = "There are no runs, no manifest and no evaluation."),
+    c(
+      "There must be something to archive.",
+      x = "There are no runs, no manifest and no evaluation."
+    ),
     "input", code = "nothing_to_archive", argument = "runs", call = call
   )
 }
@@ -208,15 +225,14 @@ public_cases <- function(sources, evaluation, include_content) {
 }
 
 manifest_of_runs <- function(runs) {
-  hashes <- unlist(lapply(runs, `[[`, "spec_hashes"))
-  names <- unlist(lapply(runs, `[[`, "tools"))
+  hashes <- of_runs(runs, "spec_hashes")
+  names <- of_runs(runs, "tools")
   first <- !duplicated(paste(names, hashes))
-  models <- unique(as.character(unlist(lapply(runs, `[[`, "models"))))
   identity <- list(
     schema = manifest_schema, title = NULL, design = NULL, seed = NULL,
     tools = named_list(tools_with(list(), stats::setNames(hashes[first], names[first]))),
     agents = named_list(list()), suite = NULL, data = named_list(list()),
-    parameters = named_list(list()), models_served = I(models[order_c(models)]),
+    parameters = named_list(list()), models_served = I(models_of(runs)),
     r_version = as.character(getRversion()), packages = manifest_packages("warrant")
   )
   new_study_manifest(unwrap_core(rs_to_json(identity)), made_here())
@@ -229,7 +245,10 @@ archive_target <- function(dir, overwrite, call = caller_env()) {
   target <- file.path(normalizePath(dirname(dir), mustWork = FALSE), basename(dir))
   if (!dir.exists(dirname(target))) {
     stop_warrant(
-      c("`dir` must be in a folder that exists.", x = sprintf("%s does not.", encodeString(dirname(dir), quote = "\""))),
+      c(
+        "`dir` must be in a folder that exists.",
+        x = sprintf("%s does not.", encodeString(dirname(dir), quote = "\""))
+      ),
       "input", code = "archive_directory", argument = "dir", call = call
     )
   }

@@ -69,7 +69,8 @@ policy_facts <- function(policy) {
 }
 
 limits_facts <- function(limits) {
-  one <- lapply(limits[c("steps", "tool_calls", "tokens", "cost", "seconds", "call_timeout_s")], finite_or_null)
+  single <- c("steps", "tool_calls", "tokens", "cost", "seconds", "call_timeout_s")
+  one <- lapply(limits[single], finite_or_null)
   per_tool <- as.list(limits$per_tool)
   c(one, list(per_tool = named_list(lapply(per_tool, finite_or_null))))
 }
@@ -136,7 +137,7 @@ manifest_data <- function(paths, call = caller_env()) {
   gone <- paths[!file.exists(paths) | dir.exists(paths)]
   if (length(gone)) {
     stop_warrant(
-      c("`data` must name files that can be read.", x = paste0("Not a file: ", paste(gone, collapse = ", "), ".")),
+      c("`data` must name files that can be read.", x = paste0("Not a file: ", listed(gone), ".")),
       "input", argument = "data", call = call
     )
   }
@@ -144,7 +145,7 @@ manifest_data <- function(paths, call = caller_env()) {
   if (anyDuplicated(names)) {
     stop_warrant(
       c("Data files must have different base names.",
-        x = paste0("Twice: ", paste(unique(names[duplicated(names)]), collapse = ", "), ".")),
+        x = paste0("Twice: ", listed(unique(names[duplicated(names)])), ".")),
       "input", argument = "data", call = call
     )
   }

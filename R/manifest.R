@@ -119,8 +119,9 @@ sha256 <- function(text) unwrap_core(rs_sha256(text))
 as_agents <- function(agent, call = caller_env()) {
   if (is.null(agent)) return(list())
   if (inherits(agent, "agent")) return(list(agent = agent))
-  good <- is.list(agent) && all(vapply(agent, inherits, NA, "agent")) && length(names(agent)) == length(agent) &&
-    all(nzchar(names(agent))) && !anyDuplicated(names(agent))
+  good <- is.list(agent) && all(vapply(agent, inherits, NA, "agent")) &&
+    length(names(agent)) == length(agent) && all(nzchar(names(agent))) &&
+    !anyDuplicated(names(agent))
   if (!good) stop_type(agent, "agent", "an agent, or a list of agents with a name each", call)
   agent
 }
@@ -148,7 +149,9 @@ manifest_identity <- function(x) {
 
 # The hash is that of `json`; the lists must still say the same.
 check_manifest <- function(x, arg = caller_arg(x), call = caller_env()) {
-  if (!inherits(x, "study_manifest")) stop_type(x, arg, "made by study_manifest() or read_manifest()", call)
+  if (!inherits(x, "study_manifest")) {
+    stop_type(x, arg, "made by study_manifest() or read_manifest()", call)
+  }
   json <- attr(x, "json")
   whole <- is.character(json) && length(json) == 1L && identical(x$manifest_hash, sha256(json)) &&
     identical(manifest_identity(x), unwrap_core(rs_from_json(json)))
@@ -217,7 +220,7 @@ format.study_manifest <- function(x, ...) {
       sprintf("%s (%s)", names(x$tools), short(vapply(x$tools, function(t) t$spec_hash, "")))
     }),
     if (!is.null(suite)) {
-      sprintf("* suite: %s (%s)", paste(c(suite$name, count_of(suite$cases, "case")), collapse = ", "), short(suite$digest))
+      sprintf("* suite: %s (%s)", listed(c(suite$name, count_of(suite$cases, "case"))), short(suite$digest))
     },
     words("data", names(x$data)),
     if (!is.null(x$seed)) paste0("* seed: ", format(x$seed, scientific = FALSE)),

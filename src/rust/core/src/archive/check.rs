@@ -259,6 +259,11 @@ impl Check<'_> {
             let what = format!("the run is {}, not {}", account.status, said.status);
             self.add("head", "heads.csv", None, what);
         }
+        let last = format!("{}:{}:{}", account.run, account.records - 1, account.head);
+        if said.head != last {
+            let what = "the head is not the last record of the journal";
+            self.add("head", "heads.csv", None, what);
+        }
         let shown = matches!(said.word.as_str(), "whole" | "keyless");
         let values = if shown {
             Values::Shown
@@ -425,6 +430,10 @@ mod tests {
             kinds(&said, &journal, Some(content))
         };
         assert_eq!(with(&|s| s.status = "failed".into()), ["head"]);
+        let earlier = Sample::new().lines[3].clone();
+        let earlier = crate::journal::Line::read(earlier.as_bytes()).unwrap();
+        let head = format!("r1:3:{}", earlier.digest);
+        assert_eq!(with(&|s| s.head = head.clone()), ["head"]);
         assert_eq!(
             with(&|s| s.trajectory = s.trajectory.replace("ok", "no")),
             ["trajectory"]
