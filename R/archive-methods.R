@@ -94,7 +94,18 @@ methods_agents <- function(manifest) {
   }))
 }
 
+# Tools of runs that are not those of the manifest: another was planned.
+unplanned_tools <- function(study) {
+  if (is.null(study$planned)) return(character())
+  names <- of_runs(study$runs, "tools")
+  hashes <- of_runs(study$runs, "spec_hashes")
+  other <- !hashes %in% vapply(study$planned, `[[`, "", "spec_hash")
+  tools <- unique(sprintf("%s (%s)", names, substr(hashes, 1L, 8L))[other])
+  tools[order_c(tools)]
+}
+
 methods_tools <- function(study) {
+  unplanned <- unplanned_tools(study)
   tools <- study$manifest$tools
   about <- vapply(names(tools), function(name) {
     parts <- c(tools[[name]]$policy$side_effects, substr(tools[[name]]$spec_hash, 1L, 8L))
@@ -108,6 +119,9 @@ methods_tools <- function(study) {
     },
     if (length(outcomes)) {
       sprintf("Of %d actions the outcomes were: %s", length(outcomes), counted_words(spaced(outcomes)))
+    },
+    if (length(unplanned)) {
+      paste("Not those of the manifest were these tools of the runs:", listed(unplanned))
     }
   )
 }

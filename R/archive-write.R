@@ -95,7 +95,8 @@ archive_facts <- function(part, study) {
     trajectories_without_run = length(study$records), content = study$content,
     content_of_runs = as.list(table(factor(words, c("whole", "keyless", "partial", "none")))),
     redacted = !is.null(study$redact), models_served = I(models_of(study$runs)),
-    data = named_list(study$data), tables = stats::setNames(rows, sub("[.]csv$", "", tables))
+    data = named_list(study$data), tools_not_of_the_manifest = I(unplanned_tools(study)),
+    tables = stats::setNames(rows, sub("[.]csv$", "", tables))
   )
 }
 

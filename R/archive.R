@@ -43,7 +43,8 @@
 #'   ids of runs in `store`. Runs that wait or go on are archived as they stand. `list()`
 #'   for none.
 #' @param manifest A [study_manifest()], or `NULL` for one that only says what the runs
-#'   tell. Its data files are read again; one that changed is an error of class
+#'   tell. Tools of the runs that are not those of the manifest are named in `archive.json`
+#'   and `METHODS.md`. Its data files are read again; one that changed is an error of class
 #'   `warrant_error_data_changed`, and of one that is not where it was the archive says
 #'   so.
 #' @param evaluation An evaluation, see [evaluate()], or `NULL`.
@@ -98,6 +99,7 @@ archive_study <- function(dir, runs, manifest = NULL, evaluation = NULL, include
     cases = public_cases(sources, evaluation, include_content)
   )
   study <- write_runs(part, sources, study)
+  if (length(manifest$tools)) study$planned <- manifest$tools
   if (is.null(manifest)) study$manifest <- manifest_of_runs(study$runs)
   write_study(part, study)
   seal <- unwrap_core(rs_archive_seal(part))

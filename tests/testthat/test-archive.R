@@ -380,6 +380,20 @@ test_that("the methods say what is in the record", {
   expect_match(text, hash_manifest(study_archive_made()$manifest), fixed = TRUE)
 })
 
+test_that("tools that are not those of the manifest are named", {
+  study <- study_runs()
+  other <- agent(noting_tool(effects = "none")$tool, always(), limits = agent_limits(steps = 1))
+  runs <- c(study$runs[1], list(run_agent(other, "x")))
+  dir <- tempfile()
+  archive_study(dir, runs, study_manifest(agent = study$agent))
+  facts <- read_json(paste(readLines(file.path(dir, "archive.json")), collapse = "\n"))
+  name <- sprintf("look (%s)", substr(hash_tool_spec(other$tools$look), 1, 8))
+  expect_equal(unlist(facts$tools_not_of_the_manifest), name)
+  expect_match(readLines(file.path(dir, "METHODS.md")), "Not those of the manifest", all = FALSE)
+  same <- study_archive_made()$dir
+  expect_false(any(grepl("Not those of the manifest", readLines(file.path(same, "METHODS.md")))))
+})
+
 test_that("an archive prints where it is and its seal", {
   archive <- study_archive_made()$archive
   text <- format(archive)
