@@ -159,8 +159,8 @@ mod tests {
     use super::*;
     use crate::event::{
         address, key_commitment, ApprovalRequested, AskReason, Asked, CallFinished, CallStarted,
-        Decided, Decision, Denied, Edited, Event, Finished, Guardrail, GuardrailVerdict, Paused,
-        PlanStarted, Resumed, RunStarted, Stage, Status, Usage, SCHEMA,
+        Decided, Decision, Denied, Edited, Event, Finished, Guardrail, GuardrailFacts,
+        GuardrailVerdict, Paused, PlanStarted, Resumed, RunStarted, Stage, Status, Usage, SCHEMA,
     };
     use crate::journal::{Chain, RunId};
     use crate::limits::Limits;
@@ -187,7 +187,12 @@ mod tests {
             let start = RunStarted {
                 content_key: key_commitment(&[7; 32]),
                 goal,
-                guardrails: Vec::new(),
+                guardrails: vec![GuardrailFacts {
+                    digest: Digest::of_bytes(b"check"),
+                    name: "no <mail>".to_owned(),
+                    on_fail: GuardrailVerdict::Block,
+                    stages: vec![Stage::Tool],
+                }],
                 limits: Limits {
                     steps: Some(4),
                     ..Limits::default()
@@ -331,6 +336,7 @@ mod tests {
         assert!(page.contains("[1, 2]"));
         assert!(page.contains("1.5 ms"));
         assert!(page.contains("12 tokens"));
+        assert!(page.contains("<dt>Guardrails</dt><dd><code>no &lt;mail&gt;</code>"));
         assert_eq!(page, made.page());
     }
 

@@ -243,6 +243,10 @@ pub(super) fn tools(html: &mut Html, story: &Story) {
             codes(html, &policy.granted_scopes)
         });
         entry(html, "Standing grants", |html| grants(html, policy));
+        entry(html, "Guardrails", |html| {
+            let names: Vec<String> = story.guardrails.iter().map(|g| g.name.clone()).collect();
+            codes(html, &names);
+        });
         html.raw("</dl>");
     }
     if story.tools.is_empty() {

@@ -5,8 +5,8 @@
 
 use crate::digest::Digest;
 use crate::event::{
-    ApprovalRequested, CallFinished, Decided, Event, Finished, Guardrail, LateResult, Resumed,
-    RunStarted,
+    ApprovalRequested, CallFinished, Decided, Event, Finished, Guardrail, GuardrailFacts,
+    LateResult, Resumed, RunStarted,
 };
 use crate::journal::Line;
 use crate::limits::{Limit, Limits, Used};
@@ -28,6 +28,7 @@ pub(super) struct Story {
     pub(super) limits: Limits,
     pub(super) policy: Option<Policy>,
     pub(super) tools: Vec<ToolFacts>,
+    pub(super) guardrails: Vec<GuardrailFacts>,
     pub(super) used: Used,
     /// Verdicts on the goal.
     pub(super) rails: Vec<Guardrail>,
@@ -275,6 +276,7 @@ impl Story {
         self.limits = data.limits;
         self.policy = Some(data.policy);
         self.tools = data.tools;
+        self.guardrails = data.guardrails;
     }
 
     fn resumed(&mut self, data: Resumed, at: u64) {
@@ -287,6 +289,9 @@ impl Story {
         }
         if let Some(tools) = &data.tools {
             self.tools.clone_from(tools);
+        }
+        if let Some(guardrails) = &data.guardrails {
+            self.guardrails.clone_from(guardrails);
         }
         self.moment(at, What::Resumed(data));
     }
