@@ -6,18 +6,17 @@ write_runs <- function(part, sources, study) {
   if (n) dir.create(file.path(part, "journals"))
   if (n && study$content) dir.create(file.path(part, "content"))
   names <- if (is.character(study$redact)) study$redact else character()
-  study$runs <- each(sources$runs, "Archiving runs", function(source) about_run(source$run_id, {
+  shown <- study$cases[vapply(sources$runs, `[[`, "", "case_id")]
+  jobs <- Map(function(source, case) c(source, list(case = case)), sources$runs, unname(shown))
+  study$runs <- each(jobs, "Archiving runs", function(source) about_run(source$run_id, {
     lines <- source$store$read(source$run_id)
     content <- source$store$get_content(source$run_id)
     replaced <- if (is.function(study$redact) && study$content) {
       replaced_values(source$run_id, lines, content, study$redact)
     }
-    case <- study$cases[[source$case_id]]
-    run <- unwrap_core(rs_archive_run(
-      part, lines, content, case, study$content, names, replaced %or% empty_texts
+    unwrap_core(rs_archive_run(
+      part, lines, content, source$case, study$content, names, replaced %or% empty_texts
     ))
-    run$case_id <- case
-    run
   }))
   study$records <- lapply(sources$records, function(record) {
     unwrap_core(rs_record_line(study$cases[[record$case_id]], record$json, study$content, names))

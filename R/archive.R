@@ -24,7 +24,7 @@
 #' numbers. What stands in the journals are addresses made under keys that are not
 #' there, so nothing can be guessed from them, and the chains still verify. Names of
 #' tools, approvers and models, times and sizes are told in any case, and so is what you
-#' put into the manifest: its digests of data files, and of values that tools capture, are
+#' put into the manifest: its digests of data files, suites and values that tools capture are
 #' plain SHA-256, so what is short there can be guessed.
 #'
 #' `redact` leaves out some values: names of members, such as `"email"`, wherever they
@@ -167,20 +167,23 @@ check_different <- function(ids, call) {
 # Cases whose runs are in the store, and the records of all others.
 suite_sources <- function(runs, store) {
   store <- store %or% runs$store
-  known <- if (!is.null(store)) store$runs()
-  found <- list()
-  records <- list()
-  for (i in seq_along(runs$case_id)) {
-    ids <- runs$run_ids[[i]]
-    if (length(ids) && all(ids %in% known)) {
-      found <- c(found, lapply(ids, run_source, store, runs$case_id[[i]]))
-    } else {
-      texts <- runs$trajectory[[i]]
-      case <- runs$case_id[[i]]
-      records <- c(records, lapply(texts, function(text) list(case_id = case, json = text)))
-    }
-  }
-  list(runs = found, records = records)
+  ids <- runs$run_ids
+  known <- unlist(ids) %in% if (!is.null(store)) store$runs()
+  case <- rep(seq_along(ids), lengths(ids))
+  with_runs <- setdiff(case, case[!known])
+  of_run <- case %in% with_runs
+  bare <- setdiff(seq_along(runs$case_id), with_runs)
+  texts <- runs$trajectory[bare]
+  list(
+    runs = Map(
+      run_source, as.character(unlist(ids)[of_run]), list(store), runs$case_id[case[of_run]],
+      USE.NAMES = FALSE
+    ),
+    records = Map(
+      function(case_id, json) list(case_id = case_id, json = json),
+      rep(runs$case_id[bare], lengths(texts)), as.character(unlist(texts)), USE.NAMES = FALSE
+    )
+  )
 }
 
 check_left_out <- function(redact, call = caller_env()) {
