@@ -402,6 +402,42 @@ mod tests {
     }
 
     #[test]
+    fn what_a_model_said_is_told_as_text() {
+        let cases = [
+            (json!({"text": "A <plan>."}), "A &lt;plan&gt;."),
+            (json!({"content": "Said.", "role": "assistant"}), "Said."),
+            (
+                json!({"content": [{"type": "text", "text": "In"}, {"type": "x"}, {"text": "blocks"}]}),
+                "In\nblocks",
+            ),
+        ];
+        for (note, shown) in cases {
+            let mut made = Made::new();
+            made.add(PlanStarted { step: 1 });
+            let folds = note.as_object().is_some_and(|m| m.len() > 1);
+            let note = Some(made.keep(note));
+            let actions = vec![Asked {
+                arguments: made.keep(json!({})),
+                tool: "look".to_owned(),
+            }];
+            made.add(Decided {
+                actions,
+                answer: None,
+                decision: Decision::Act,
+                note,
+                step: 1,
+                usage: Usage::default(),
+            });
+            let page = made.page();
+            assert!(
+                page.contains(&format!("dir=\"auto\">{shown}</pre>")),
+                "{shown}"
+            );
+            assert_eq!(page.contains("The message as it came"), folds);
+        }
+    }
+
+    #[test]
     fn the_end_gives_answer_status_and_reason() {
         let mut made = Made::new();
         let answer = made.keep(json!("42</p>"));

@@ -167,23 +167,30 @@ fn plan(html: &mut Html, step: &Step, values: &Values<'_>) {
 
 /// A model's text where the note is a chat message, else the note.
 fn note_block(html: &mut Html, note: &crate::digest::Digest, values: &Values<'_>) {
-    let said = values.get(note).and_then(|v| {
-        let text = v
-            .get("content")
-            .or_else(|| v.get("text"))?
-            .as_str()?
-            .to_owned();
-        (!text.is_empty()).then_some(text)
-    });
-    match said {
-        Some(text) => {
-            values.show(html, &Value::from(text), Secrets::Show);
-            html.raw("<details class=\"fold\"><summary>The message as it came</summary>");
-            values.block(html, note, Secrets::Show);
-            html.raw("</details>");
-        }
-        None => values.block(html, note, Secrets::Show),
+    let whole = values.get(note);
+    let Some(text) = whole.as_ref().and_then(said) else {
+        return values.block(html, note, Secrets::Show);
+    };
+    values.show(html, &Value::from(text), Secrets::Show);
+    if whole.is_some_and(|v| v.as_object().is_some_and(|m| m.len() > 1)) {
+        html.raw("<details class=\"fold\"><summary>The message as it came</summary>");
+        values.block(html, note, Secrets::Show);
+        html.raw("</details>");
     }
+}
+
+/// The text of a chat message: a string, or blocks some of which are texts.
+fn said(message: &Value) -> Option<String> {
+    let content = message.get("content").or_else(|| message.get("text"))?;
+    let text = match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts = blocks.iter().filter_map(|b| b.get("text")?.as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => return None,
+    };
+    (!text.is_empty()).then_some(text)
 }
 
 fn act(html: &mut Html, (step, place): (u64, u64), action: &Action, values: &Values<'_>) {
