@@ -6,7 +6,7 @@ methods_text <- function(study) {
   paragraphs <- list(
     c(manifest$title, manifest$design), methods_runs(study), methods_agents(manifest),
     methods_tools(study), methods_approvals(study), methods_data(study),
-    methods_evaluation(study$evaluation), methods_archive(study)
+    unlist(lapply(study$evaluations, methods_evaluation)), methods_archive(study)
   )
   text <- vapply(paragraphs, function(parts) {
     paste(full_stop(plain_line(parts)), collapse = " ")
@@ -154,10 +154,14 @@ methods_data <- function(study) {
 }
 
 methods_evaluation <- function(evaluation) {
-  if (is.null(evaluation)) return(NULL)
   rows <- metrics(evaluation)
+  n <- length(evaluation$case_id)
   c(
-    sprintf("%d cases were judged. Missing cases widen the intervals", length(evaluation$case_id)),
+    if (is.null(evaluation$arm)) {
+      sprintf("%d cases were judged. Missing cases widen the intervals", n)
+    } else {
+      sprintf("In the arm %s, %d cases were judged. Missing cases widen the intervals", evaluation$arm, n)
+    },
     vapply(seq_len(nrow(rows)), function(i) metric_words(lapply(rows, `[[`, i)), "")
   )
 }

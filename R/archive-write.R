@@ -68,7 +68,7 @@ write_study <- function(part, study) {
   put("tables/runs.csv", c(headers$runs, "\n", column("run_row")))
   put("tables/tool_calls.csv", c(headers$tool_calls, "\n", column("call_rows")))
   put("tables/approvals.csv", c(headers$approvals, "\n", column("approval_rows")))
-  tables <- evaluation_tables(study$evaluation, study$cases)
+  tables <- evaluation_tables(study$evaluations, study$cases)
   for (name in names(tables)) put(paste0("tables/", name, ".csv"), tables[[name]])
   manifest <- manifest_text(study$manifest, study$manifest$made["created_at"])
   put("manifest.json", paste0(manifest, "\n"))
@@ -119,13 +119,24 @@ number_texts <- function(x) {
   gsub("\"", "", out)
 }
 
-evaluation_tables <- function(evaluation, cases) {
-  if (is.null(evaluation)) return(list())
-  judged <- verdicts(evaluation)
-  judged$case_id <- unname(cases[judged$case_id])
-  list(
-    metrics = csv_table(as.list(metrics(evaluation))),
-    verdicts = csv_table(as.list(judged[c("case_id", "criterion", "verdict", "reason")])),
-    slices = csv_table(as.list(slices(evaluation)))
-  )
+# The tables of evaluations; of several arms, one below the other.
+evaluation_tables <- function(evaluations, cases) {
+  if (length(evaluations) == 0L) return(list())
+  judged <- function(evaluation) {
+    rows <- verdicts(evaluation)[c("case_id", "criterion", "verdict", "reason")]
+    rows$case_id <- unname(cases[rows$case_id])
+    rows
+  }
+  lapply(list(metrics = metrics, verdicts = judged, slices = slices), function(table_of) {
+    tables <- lapply(evaluations, function(evaluation) {
+      table <- as.list(table_of(evaluation))
+      n <- length(table[[1]])
+      c(if (!is.null(evaluation$arm)) list(arm = rep(evaluation$arm, n)), table)
+    })
+    columns <- names(tables[[1]])
+    names(columns) <- columns
+    csv_table(lapply(columns, function(column) {
+      do.call(c, unname(lapply(tables, `[[`, column)))
+    }))
+  })
 }

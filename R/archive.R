@@ -39,15 +39,16 @@
 #' and the archive says so (`content` in `heads.csv` is `partial` or `keyless`).
 #'
 #' @param dir The folder to make.
-#' @param runs A run, a list of runs, what [run_suite()] gives, a store (all its runs), or
-#'   ids of runs in `store`. Runs that wait or go on are archived as they stand. `list()`
-#'   for none.
+#' @param runs A run, a list of runs, what [run_suite()] gives (or a list of these with
+#'   names, the arms of a study), a store (all its runs), or ids of runs in `store`. Runs that
+#'   wait or go on are archived as they stand. `list()` for none.
 #' @param manifest A [study_manifest()], or `NULL` for one that only says what the runs
 #'   tell. Tools of the runs that are not those of the manifest are named in `archive.json`
 #'   and `METHODS.md`. Its data files are read again; one that changed is an error of class
 #'   `warrant_error_data_changed`, and of one that is not where it was the archive says
 #'   so.
-#' @param evaluation An evaluation, see [evaluate()], or `NULL`.
+#' @param evaluation An evaluation, see [evaluate()], a list of them named by the arms, or
+#'   `NULL`.
 #' @param include_content Whether values and keys are in the archive.
 #' @param redact Names of members, a function, or `NULL`.
 #' @param ... Must be empty.
@@ -80,7 +81,9 @@ archive_study <- function(dir, runs, manifest = NULL, evaluation = NULL, include
                           overwrite = FALSE) {
   check_string(dir)
   if (!is.null(manifest)) check_manifest(manifest)
-  if (!is.null(evaluation)) check_class(evaluation, "agent_evaluation", "evaluate()")
+  if (!is.null(evaluation) && !is_arms(evaluation, "agent_evaluation")) {
+    check_class(evaluation, "agent_evaluation", "evaluate()")
+  }
   check_flag(include_content)
   check_left_out(redact)
   check_dots(...)
@@ -88,15 +91,16 @@ archive_study <- function(dir, runs, manifest = NULL, evaluation = NULL, include
   check_string(license, null = TRUE)
   check_flag(overwrite)
   sources <- run_sources(runs, store)
-  check_something(sources, manifest, evaluation)
+  evaluations <- of_arms(evaluation, "agent_evaluation")
+  check_something(sources, manifest, evaluations)
   target <- archive_target(dir, overwrite)
   data <- data_state(manifest)
   part <- part_folder(target)
   on.exit(unlink(part, recursive = TRUE))
   study <- list(
-    manifest = manifest, evaluation = evaluation, content = include_content, redact = redact,
+    manifest = manifest, evaluations = evaluations, content = include_content, redact = redact,
     authors = authors, license = license, data = data, created_at = iso_time(now()),
-    cases = public_cases(sources, evaluation, include_content)
+    cases = public_cases(sources, evaluations, include_content)
   )
   study <- write_runs(part, sources, study)
   if (length(manifest$tools)) study$planned <- manifest$tools
@@ -121,10 +125,10 @@ run_sources <- function(runs, store = NULL, call = caller_env()) {
   records <- list()
   found <- if (is.null(runs)) {
     list()
-  } else if (inherits(runs, "agent_runs")) {
-    suite <- suite_sources(runs, store)
-    records <- suite$records
-    suite$runs
+  } else if (inherits(runs, "agent_runs") || is_arms(runs, "agent_runs")) {
+    suites <- lapply(of_arms(runs, "agent_runs"), suite_sources, store)
+    records <- unlist(lapply(suites, `[[`, "records"), FALSE)
+    unlist(lapply(suites, `[[`, "runs"), FALSE)
   } else if (inherits(runs, "warrant_store")) {
     lapply(runs$runs(), run_source, runs)
   } else if (is.character(runs)) {
@@ -143,6 +147,22 @@ run_sources <- function(runs, store = NULL, call = caller_env()) {
   ids <- vapply(found, `[[`, "", "run_id")
   check_different(ids, call)
   list(runs = found[order_c(ids)], records = records)
+}
+
+# Arms of a study are given by their names.
+is_arms <- function(x, class) {
+  is.list(x) && !is.object(x) && length(x) > 0L && all(vapply(x, inherits, NA, class)) &&
+    length(names(x)) == length(x) && all(nzchar(names(x))) && !anyDuplicated(names(x))
+}
+
+# The parts of a study, the ids of whose cases begin with the arm where there are some.
+of_arms <- function(x, class) {
+  if (!is_arms(x, class)) return(if (is.null(x)) list() else list(x))
+  unname(Map(function(part, arm) {
+    part$case_id <- paste0(arm, "/", part$case_id, recycle0 = TRUE)
+    part$arm <- arm
+    part
+  }, x, names(x)))
 }
 
 run_source <- function(run_id, store, case_id = run_id) {
@@ -192,9 +212,9 @@ check_left_out <- function(redact, call = caller_env()) {
   stop_type(redact, "redact", "names, a function of a value and where it stands, or NULL", call)
 }
 
-check_something <- function(sources, manifest, evaluation, call = caller_env()) {
+check_something <- function(sources, manifest, evaluations, call = caller_env()) {
   some <- length(sources$runs) || length(sources$records) || !is.null(manifest) ||
-    !is.null(evaluation)
+    length(evaluations)
   if (some) return(invisible())
   stop_warrant(
     c(
@@ -215,16 +235,16 @@ data_state <- function(manifest, call = caller_env()) {
 }
 
 # Ids of cases that were made from their content tell of it; a number does not.
-public_cases <- function(sources, evaluation, include_content) {
+public_cases <- function(sources, evaluations, include_content) {
   ids <- c(
-    evaluation$case_id, vapply(sources$runs, `[[`, "", "case_id"),
+    unlist(lapply(evaluations, `[[`, "case_id")), vapply(sources$runs, `[[`, "", "case_id"),
     vapply(sources$records, `[[`, "", "case_id")
   )
   ids <- unique(ids)
   shown <- ids
   if (!include_content) {
-    derived <- grepl("^case_[0-9a-f]{12}(_[0-9]+)?$", ids)
-    shown[derived] <- sprintf("case-%d", which(derived))
+    derived <- grepl("(^|/)case_[0-9a-f]{12}(_[0-9]+)?$", ids)
+    shown[derived] <- sprintf("%scase-%d", sub("case_[0-9a-f_]*$", "", ids[derived]), which(derived))
   }
   stats::setNames(shown, ids)
 }

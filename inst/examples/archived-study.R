@@ -52,17 +52,15 @@ manifest <- study_manifest(
 print(manifest)
 
 # ---- the study ---------------------------------------------------------------------
-for (arm in names(arms)) {
-  runs <- run_suite(cases, arms[[arm]], seed = 7, progress = FALSE)
-  evaluation <- evaluate(cases, runs)
-  cat("\n", arm, "\n", sep = "")
-  print(evaluation)
+runs <- lapply(arms, function(arm) run_suite(cases, arm, seed = 7, progress = FALSE))
+evaluations <- lapply(runs, function(one) evaluate(cases, one))
+print(evaluations)
 
-  # ---- the archive -----------------------------------------------------------------
-  folder <- file.path(tempdir(), paste0("years-", arm))
-  archive <- archive_study(folder, runs, manifest, evaluation, authors = "R. Reader", overwrite = TRUE)
-  report <- verify_archive(folder, archive$seal)
-  print(report)
-  stopifnot(nrow(report) == 0, archive$runs == nrow(notes))
-}
+# ---- the archive -------------------------------------------------------------------
+folder <- file.path(tempdir(), "years-in-notes")
+archive <- archive_study(folder, runs, manifest, evaluations, authors = "R. Reader", overwrite = TRUE)
+print(archive)
+report <- verify_archive(folder, archive$seal)
+print(report)
+stopifnot(nrow(report) == 0, archive$runs == 2 * nrow(notes))
 cat("\n", readLines(file.path(folder, "METHODS.md")), sep = "\n")
