@@ -73,12 +73,12 @@ write_study <- function(part, study) {
   manifest <- manifest_text(study$manifest, study$manifest$made["created_at"])
   put("manifest.json", paste0(manifest, "\n"))
   put("METHODS.md", paste0(methods_text(study), "\n"))
-  put("archive.json", pretty(archive_facts(part, study)))
+  put("archive.json", pretty_json(archive_facts(part, study)))
   files <- list.files(part, recursive = TRUE)
-  put("ro-crate-metadata.json", pretty(crate(part, files[order_c(files)], study)))
+  put("ro-crate-metadata.json", pretty_json(crate(part, files[order_c(files)], study)))
 }
 
-pretty <- function(x) paste0(unwrap_core(rs_json_pretty(unwrap_core(rs_to_json(x)))), "\n")
+pretty_json <- function(x) paste0(unwrap_core(rs_json_pretty(unwrap_core(rs_to_json(x)))), "\n")
 
 archive_facts <- function(part, study) {
   words <- vapply(study$runs, `[[`, "", "content")
