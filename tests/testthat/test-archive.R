@@ -126,6 +126,20 @@ test_that("a function chooses what is shown", {
   expect_equal(nrow(verify_archive(dir)), 0L)
 })
 
+test_that("records stay valid, whatever a function puts in place of a value", {
+  study <- study_runs()
+  for (other in list(list(a = 1), NULL, 1:3, "text")) {
+    dir <- tempfile()
+    archive_study(dir, study$runs, redact = function(value, where) other)
+    expect_equal(nrow(verify_archive(dir)), 0L)
+    lines <- readLines(file.path(dir, "trajectories.jsonl"), encoding = "UTF-8")
+    for (line in lines) {
+      record <- sub("^[{]\"case_id\":\"[^\"]*\",\"trajectory\":(.*)[}]$", "\\1", line)
+      expect_s3_class(warrant:::as_record(record), "agent_trajectory")
+    }
+  }
+})
+
 test_that("no secret, absolute path, host or user name is in an archive", {
   withr::local_envvar(AN_ARCHIVE_KEY = "sk-live-987654")
   leaky <- agent_tool(function(key, pin) paste("used", key), "use", "Uses a key.",

@@ -81,7 +81,9 @@ impl Redaction {
             }
             // Arguments that were no JSON object are kept as the text that came.
             Value::String(text) => {
-                let named = |n: &String| text.contains(&format!("\"{n}\""));
+                let named = |n: &String| {
+                    text.contains(&format!("\"{n}\"")) || text.contains(&format!("\"{n}\\\""))
+                };
                 let covered = self.names.iter().any(named);
                 if covered {
                     *value = REDACTED.into();
@@ -108,14 +110,21 @@ fn gather(value: &Value, texts: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether a value, as JSON, holds one of the texts, as it is or as JSON writes it.
+/// Whether a value, as JSON, holds one of the texts: as JSON writes it, once or, in a
+/// text that is JSON itself, twice.
 fn holds(bytes: &[u8], texts: &BTreeSet<String>) -> bool {
     texts.iter().any(|text| {
-        let mut quoted = Vec::new();
-        crate::canon::write_string(text, &mut quoted);
-        let inner = &quoted[1..quoted.len() - 1];
-        memchr::memmem::find(bytes, inner).is_some()
+        let once = escaped(text);
+        let twice = escaped(&once);
+        let found = |part: &str| memchr::memmem::find(bytes, part.as_bytes()).is_some();
+        found(&once) || found(&twice)
     })
+}
+
+/// A text as JSON writes it, without the quotes.
+fn escaped(text: &str) -> String {
+    let quoted = crate::canon::to_string(&text.into());
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 /// Whether a value holds the keyed digest of one that was not recorded. Under the key
@@ -188,6 +197,7 @@ mod tests {
                 r#""no customer has 123-45""#,
                 r#""{\"ssn\": \"9\"""#,
                 r#"{"b":"123"}"#,
+                r#"{"raw":"{\"x\": \"{\\\"ssn\\\": 1}\"}"}"#,
             ],
         );
         assert_eq!(
@@ -196,9 +206,23 @@ mod tests {
                 r#"{"a":[{"ssn":"<redacted>"}],"b":1}"#,
                 r#""<redacted>""#,
                 r#""<redacted>""#,
-                r#"{"b":"123"}"#
+                r#"{"b":"123"}"#,
+                r#"{"raw":"<redacted>"}"#
             ]
         );
+    }
+
+    #[test]
+    fn a_value_is_found_in_json_within_json() {
+        let redaction = Redaction {
+            texts: ["say \"hi\"".to_owned()].into(),
+            ..Redaction::default()
+        };
+        let got = shown(
+            &redaction,
+            &[r#""say \"hi\"""#, r#""{\"a\":\"say \\\"hi\\\"\"}""#],
+        );
+        assert_eq!(got, [r#""<redacted>""#, r#""<redacted>""#]);
     }
 
     #[test]

@@ -41,17 +41,10 @@ pub fn trajectory(history: &History, content: &Content, judged: Judged, values: 
     }
     let status = state.status();
     let answer = state.end().and_then(|end| end.answer);
-    if status == Status::Completed {
-        let value = value_at(content, answer.as_ref());
-        let given = match values {
-            Values::Shown => value.is_some_and(|v| !v.is_null()),
-            Values::Withheld => answer.is_some(),
-        };
-        if given {
-            record.push("final", |r, step| {
-                r.value(step, "result", answer.as_ref());
-            });
-        }
+    if status == Status::Completed && answer.is_some() {
+        record.push("final", |r, step| {
+            r.value(step, "result", answer.as_ref());
+        });
     }
     let limit = state.charter().and_then(|c| c.limits.steps);
     json!({
@@ -161,7 +154,13 @@ impl Record<'_> {
             _ => action.ending()?.text?,
         };
         match self.values {
-            Values::Shown => value_at(self.content, Some(&text)).filter(|v| !v.is_null()),
+            // A text that was put in place of another one need not be a text.
+            Values::Shown => match value_at(self.content, Some(&text)) {
+                None => None,
+                Some(Value::Null) => Some(WITHHELD.into()),
+                Some(Value::String(text)) => Some(text.into()),
+                Some(other) => Some(crate::canon::to_string(&other).into()),
+            },
             Values::Withheld => Some(WITHHELD.into()),
         }
     }
