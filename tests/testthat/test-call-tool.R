@@ -244,7 +244,7 @@ test_that("the model gets the root message, the record the classes (C22)", {
 
 test_that("any text of an error is text: percent signs, braces, newlines, none", {
   for (text in c("100% %s %n %d", "{x} {", "two\nlines", "", "\u65e5\u672c", strrep("%", 2000))) {
-    result <- call_tool(agent_tool(function() stop(text), "f", "F."))
+    result <- call_tool(agent_tool(function() stop(errorCondition(text)), "f", "F."))
     expect_identical(result$status, "error")
     expect_match(result$content, text, fixed = TRUE)
   }

@@ -187,7 +187,7 @@ test_that("invalid text is an error that names the element (H07)", {
   Encoding(latin1) <- "latin1"
   expect_identical(shown(latin1), "\u00e9")
   expect_identical(hash_content(latin1), hash_content("\u00e9"))
-  expect_identical(hash_content(stats::setNames(list(1), latin1)), hash_content(list("\u00e9" = 1)))
+  expect_identical(hash_content(stats::setNames(list(1), latin1)), hash_content(stats::setNames(list(1), "\u00e9")))
 })
 
 test_that("values nested too deep are refused both ways (K01)", {
