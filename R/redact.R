@@ -89,9 +89,12 @@ with_redacted_result <- function(core, out, kept) {
 
 # What errors, warnings and messages quote of secret arguments is struck out.
 without_secrets <- function(core, out, args) {
-  quoted <- unlist(lapply(args[intersect(core$secrets, names(args))], function(x) {
+  quoted <- lapply(args[intersect(core$secrets, names(args))], function(x) {
     as.character(unlist(x, use.names = FALSE))
-  }), use.names = FALSE)
+  })
+  quoted <- as.character(unlist(quoted, use.names = FALSE))
+  # stop() and warning() write what the locale lacks as <U+00E4>.
+  quoted <- c(quoted, enc2native(quoted))
   quoted <- unique(quoted[!is.na(quoted) & nchar(quoted) >= 3L])
   strike <- function(texts) {
     if (length(texts) == 0L) return(texts)
