@@ -17,7 +17,7 @@
 #' planner <- function(state, tools) {
 #'   if (length(state$steps)) decide_finish("done") else decide_act("half", list(x = 3))
 #' }
-#' dir <- file.path(tempdir(), "one-half")
+#' dir <- tempfile("one-half")
 #' archive_study(dir, run_agent(agent(half, planner), "halve"))
 #' store <- archive_store(dir)
 #' run <- read_run(store, store$runs())

@@ -71,7 +71,7 @@
 #' halver <- agent(half, planner)
 #' manifest <- study_manifest("Halves", agent = halver)
 #' runs <- lapply(1:2, function(i) run_agent(halver, "halve"))
-#' dir <- file.path(tempdir(), "halves")
+#' dir <- tempfile("halves")
 #' archive_study(dir, runs, manifest)
 #' verify_archive(dir)
 #' list.files(dir, recursive = TRUE)
