@@ -47,9 +47,9 @@ test_that("a literal secret is kept as a keyed digest only (H20)", {
   expect_identical(a$arguments_hash, b$arguments_hash)
   expect_false(a$arguments_hash == hash_content(list(path = "/a", token = "sk-test-123456")))
   pin <- agent_tool(bare(function(pin) "in"), "enter", "Enter.", parameters = list(pin = list(type = "string", maxLength = 4, secret = TRUE)))
-  short <- call_tool(pin, list(pin = "0007-long"))
+  short <- call_tool(pin, list(pin = "zq7w-long"))
   expect_identical(short$status, "invalid_arguments")
-  expect_false(any(grepl("0007", traces(pin, list(short)), fixed = TRUE)))
+  expect_false(any(grepl("zq7w", traces(pin, list(short)), fixed = TRUE)))
 })
 
 test_that("the person who approves does not see a secret either", {
@@ -109,7 +109,7 @@ test_that("a redacted argument is in no file of a run, which still verifies (H20
   files <- list.files(dir, recursive = TRUE, full.names = TRUE)
   text <- unlist(lapply(files, readLines, warn = FALSE))
   expect_true(any(grepl("ann", text, fixed = TRUE)))
-  expect_false(any(grepl("58213", text, fixed = TRUE)))
+  expect_false(any(grepl("(?<![0-9a-f.])58213(?![0-9a-f])", text, perl = TRUE)))
   faults <- verify_audit(trail, content = store)
   expect_identical(attr(faults, "state"), "sound")
 })
@@ -220,7 +220,7 @@ test_that("what a tool quotes of a secret is struck out of its errors and warnin
   }), "enter", "Enter.", parameters = list(pin = list(type = "integer")), redact = "pin")
   result <- call_tool(quoting, list(pin = 58213L))
   expect_identical(result$content, "ERROR: no door for <redacted>")
-  expect_false(any(grepl("58213", traces(quoting, list(result)), fixed = TRUE)))
+  expect_false(any(grepl("(?<![0-9a-f.])58213(?![0-9a-f])", traces(quoting, list(result)), perl = TRUE)))
 })
 
 test_that("bytes that are no text do not get in the way of striking out", {
